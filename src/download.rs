@@ -1,17 +1,18 @@
-//! Downloads of model weights over HTTP, for the `Download` port of `callsheet-local`.
+//! Downloads model weights over HTTP: the `Download` port of `callsheet-local`.
 
 use async_trait::async_trait;
 use callsheet_local::weights::{Chunks, Download, DownloadFault, Opened};
 use secrecy::{ExposeSecret, SecretString};
 
-/// One client, made at the first download.
+/// One client, created at the first download.
 pub struct HttpDownload {
     client: std::sync::OnceLock<reqwest::Client>,
     token: Option<SecretString>,
 }
 
 impl HttpDownload {
-    /// Downloads with this token of the hub, if there is one. A redirect to another host goes without it.
+    /// Downloads with this token of the model hub, if there is one. A redirect to another host does not get the
+    /// token.
     pub fn new(token: Option<String>) -> Self {
         let token = token.map(|token| token.trim().to_owned()).filter(|token| !token.is_empty());
         Self { client: std::sync::OnceLock::new(), token: token.map(SecretString::from) }
@@ -23,7 +24,7 @@ struct Body(reqwest::Response);
 #[async_trait]
 impl Download for HttpDownload {
     async fn open(&self, url: &str, from: u64) -> Result<Opened, DownloadFault> {
-        // Another part of the process may have chosen a provider already; any will do.
+        // Another part of the process may have chosen a provider already. Any provider is fine.
         let _chosen = rustls::crypto::ring::default_provider().install_default();
         let client = self.client.get_or_init(reqwest::Client::new);
         let mut request = client.get(url);

@@ -1,4 +1,4 @@
-//! A process that drives a run for this one, which shows it.
+//! A process that drives a run, seen from the process that shows the run.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -12,21 +12,21 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use crate::cli::{Exit, Failure};
 use crate::relay::{DRIVE, Relayed};
 
-/// A driver at work, or ended.
+/// A driver that is running or has ended.
 pub struct Driver {
     child: Child,
-    /// Open as long as this process looks at the run.
+    /// Open while this process shows the run.
     stdin: Option<ChildStdin>,
-    /// What it tells; closed at its end.
+    /// The driver's messages. Closed when the driver ends.
     pub messages: UnboundedReceiver<Relayed>,
     errors: File,
 }
 
 impl Driver {
-    /// Starts one with these arguments. `request`: the text that a person gave on stdin.
+    /// Starts a driver with these arguments. `request` is the text that a person gave on stdin.
     ///
     /// # Errors
-    /// It cannot be started.
+    /// The process cannot be started.
     pub fn start(arguments: &[OsString], request: Option<&str>) -> Result<Self, Failure> {
         let failed =
             |error: std::io::Error| Failure::internal(format!("can't start a process for the run: {error}"), "");
@@ -58,26 +58,26 @@ impl Driver {
         Ok(Self { child, stdin, messages, errors })
     }
 
-    /// What it tells from here on, for another thread.
+    /// Hands the driver's further messages over to another thread.
     pub fn hand_over(&mut self) -> UnboundedReceiver<Relayed> {
         let (_, nothing) = unbounded_channel();
         std::mem::replace(&mut self.messages, nothing)
     }
 
-    /// Its process.
+    /// The id of the driver's process.
     pub fn pid(&self) -> Option<Pid> {
         i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)
     }
 
-    /// Nobody looks at the run from here any more.
+    /// Tells the driver that this process no longer shows the run.
     pub fn leave(&mut self) {
         self.stdin = None;
     }
 
-    /// Waits for its end.
+    /// Waits for the driver's end.
     ///
     /// # Errors
-    /// It did not end by itself.
+    /// The driver did not end by itself.
     pub fn end(mut self) -> Result<Exit, Failure> {
         let status = self.child.wait();
         if let Some(exit) = status.as_ref().ok().and_then(|status| status.code()).and_then(Exit::of_code) {
@@ -96,7 +96,7 @@ impl Driver {
 static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 static HAS_HUNG_UP: AtomicBool = AtomicBool::new(false);
 
-/// Stops what a driver does: cleanly the first time, at once the second.
+/// Stops a driver. The first call lets it end cleanly, the second ends it at once.
 pub fn interrupt(driver: Pid) {
     IS_INTERRUPTED.store(true, Ordering::SeqCst);
     if !HAS_HUNG_UP.load(Ordering::SeqCst) {
@@ -104,7 +104,8 @@ pub fn interrupt(driver: Pid) {
     }
 }
 
-/// The terminal is gone. It may be told by a signal as well as by the terminal itself, and stops the driver cleanly all the same.
+/// Stops a driver cleanly because the terminal is gone. This may be called twice, for a signal and for the lost
+/// terminal.
 pub fn hang_up(driver: Pid) {
     HAS_HUNG_UP.store(true, Ordering::SeqCst);
     if !IS_INTERRUPTED.load(Ordering::SeqCst) {
@@ -113,6 +114,6 @@ pub fn hang_up(driver: Pid) {
 }
 
 fn stop(driver: Pid) {
-    // It may have ended meanwhile.
+    // The driver may have ended meanwhile.
     let _gone = kill_process(driver, Signal::TERM);
 }

@@ -1,4 +1,4 @@
-//! The program around the application layer: configuration, adapters, and processes that drive runs.
+//! The program that contains the application layer: configuration, adapters, and processes that drive runs.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -21,24 +21,24 @@ use crate::models::configured;
 use crate::setup::Setup;
 use crate::wiring::without_model;
 
-/// Bytes of what a process said that are shown.
+/// How many bytes of a process's output are shown.
 const LAST_WORDS: u64 = 4_096;
 
-/// This program at work on a project.
+/// This program for one project.
 pub struct Program {
     setup: Setup,
     observer: Arc<dyn Observer>,
     processes: Mutex<BTreeMap<RunId, Process>>,
 }
 
-/// A process that drives a run, and the file that it writes to.
+/// A process that drives a run, and the file for its output.
 struct Process {
     child: Child,
     words: File,
 }
 
 impl Program {
-    /// A program that tells this observer what it notices.
+    /// A program that reports to this observer.
     pub fn new(setup: Setup, observer: Arc<dyn Observer>) -> Self {
         Self { setup, observer, processes: Mutex::default() }
     }
@@ -87,12 +87,12 @@ impl Host for Program {
         list.add(what, list.here(), None).map(|grant| grant.told()).map_err(|error| {
             Refusal::internal(
                 format!("can't use the list of grants, {}: {error}", list.file().display()),
-                "repair or delete the file; until then no grant counts",
+                "repair or delete the file; until then, no grant is valid",
             )
         })
     }
 
-    /// Resumes a run as `callsheet resume RUN --plain` does.
+    /// Resumes a run like `callsheet resume RUN --plain`.
     fn start(&self, run: &RunId) -> Result<String, Refusal> {
         let command = &self.setup.command;
         let failed = |error: std::io::Error| {
@@ -121,19 +121,19 @@ impl Host for Program {
         let mut processes = self.processes.lock().unwrap_or_else(PoisonError::into_inner);
         let process = processes.get_mut(run)?;
         let Ok(Some(status)) = process.child.try_wait() else { return Some(Started::Working) };
-        // The other codes say how the run stands, which every face shows.
+        // The other codes describe the state of the run, which every face shows.
         let failed = !matches!(status.code(), Some(0 | 3..=6 | 130));
         Some(Started::Ended { failed, words: last_words(&mut process.words) })
     }
 }
 
-/// The end of what a process said.
+/// The end of a process's output.
 fn last_words(file: &mut File) -> String {
     let mut bytes = Vec::new();
     let length = file.metadata().map_or(0, |metadata| metadata.len());
     let read = file.seek(SeekFrom::Start(length.saturating_sub(LAST_WORDS))).and_then(|_| file.read_to_end(&mut bytes));
     match read {
         Ok(_) => String::from_utf8_lossy(&bytes).trim().to_owned(),
-        Err(error) => format!("its words can't be read: {error}"),
+        Err(error) => format!("its output can't be read: {error}"),
     }
 }

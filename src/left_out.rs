@@ -1,5 +1,5 @@
-//! What of a project waits for its user's trust (spec 12.7): listed by `trust`, told where runs begin, in `doctor` and where
-//! skills, templates and prompts are listed.
+//! The files of a project that wait for the user's trust (spec 12.7). `trust` lists them. They are also reported at
+//! the start of runs, in `doctor`, and in lists of skills, templates and prompts.
 
 use std::path::Path;
 
@@ -13,10 +13,10 @@ use crate::cli::Failure;
 use crate::setup::Setup;
 use crate::wiring::{prompt_dirs, skill_dirs, tool_specs};
 
-/// Templates, skills and prompts of the project that are left out until they are trusted.
+/// The templates, skills and prompts of the project that are left out until they are trusted.
 ///
 /// # Errors
-/// A configuration that cannot be read.
+/// The configuration cannot be read.
 pub fn left_out(setup: &Setup) -> Result<Vec<LeftOut>, Failure> {
     let tools = tool_specs();
     let skills = load_skills(&skill_dirs(setup), SkillContext { tools: &tools, read_only_sandbox: false });
@@ -25,7 +25,7 @@ pub fn left_out(setup: &Setup) -> Result<Vec<LeftOut>, Failure> {
     Ok(skills.left_out.into_iter().chain(templates.left_out.iter().cloned()).chain(prompts.left_out).collect())
 }
 
-/// That something is left out, on one line; `None` if nothing is.
+/// A line about the files that are left out. `None` if there are none.
 pub fn left_out_words(setup: &Setup, left_out: &[LeftOut]) -> Option<String> {
     let files: Vec<String> = left_out.iter().map(|one| shown(setup, &one.path)).collect();
     let what = files.join(", ");
@@ -33,14 +33,14 @@ pub fn left_out_words(setup: &Setup, left_out: &[LeftOut]) -> Option<String> {
         .then(|| format!("skipped until you trust them: {what}. `callsheet trust` lists what they could do"))
 }
 
-/// Why something of this name is not there, if it is left out.
+/// The failure that explains why something with this name is missing, if it is left out.
 pub fn why_left_out(setup: &Setup, left_out: &[LeftOut], kind: &str, name: &str) -> Option<Failure> {
     let one = left_out.iter().find(|one| one.kind == kind && one.names.iter().any(|known| known == name))?;
     let what = format!("skipped the {kind} \"{name}\": {} could {}", shown(setup, &one.path), one.gains.join(", "));
     Some(Failure::usage(visible(&what), "read the file, then run `callsheet trust`"))
 }
 
-/// A path as a person sees it, from the project if it is inside.
+/// A path as a person sees it: relative to the project if it is inside.
 pub fn shown(setup: &Setup, path: &Path) -> String {
     visible_line(&path.strip_prefix(&setup.project).unwrap_or(path).display().to_string())
 }

@@ -1,5 +1,5 @@
-//! Callsheet as a library: the same parts the binary is made of, for programs that want to plan and run inside
-//! themselves. The binary adds nothing but `main`.
+//! Callsheet as a library, for programs that plan and run by themselves. The binary consists of the same parts and
+//! adds only `main`.
 
 #![deny(
     clippy::print_stderr,
@@ -7,14 +7,14 @@
     reason = "they panic when nobody reads; `tell!` and `print` do not"
 )]
 
-/// A line for the person on stderr. Foreign text in it goes through the door of the terminal.
+/// Prints a line for the person to stderr. Foreign text in it must pass the door of the terminal.
 #[macro_export]
 macro_rules! tell {
     () => { $crate::term::Words::of("\n").tell() };
     ($($words:tt)*) => { $crate::term::Words::of(&(format!($($words)*) + "\n")).tell() };
 }
 
-/// The same without the end of the line.
+/// Prints a part of a line for the person to stderr.
 #[macro_export]
 macro_rules! tell_part {
     ($($words:tt)*) => { $crate::term::Words::of(&format!($($words)*)).tell() };
@@ -36,6 +36,7 @@ pub mod setup;
 pub mod term;
 pub mod wiring;
 
-/// First thing in the `main` of a program that runs commands: the end of a process that was started to supervise one.
-/// Where it is not called, processes that leave the group of their command outlive it.
+/// The first call in the `main` of a program that runs commands. In a process that was started to supervise a
+/// command, it supervises and never returns. Without this call, processes that leave the group of their command
+/// outlive it.
 pub use callsheet_tools::supervise;

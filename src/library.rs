@@ -1,4 +1,4 @@
-//! The templates of a project: read, checked, and put together with all that they call.
+//! Loads the templates of a project, and builds trees from a template and everything that it calls.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::cli::Failure;
 use crate::setup::{Setup, civil};
 use crate::wiring::{skill_dirs, subtask_tools, template_dirs, tool_specs};
 
-/// What templates may name: tools, skills, providers and models.
+/// The tools, skills, providers and models that templates may name.
 pub fn known(setup: &Setup) -> Known<'static> {
     let specs = tool_specs();
     let skills = load_skills(&skill_dirs(setup), SkillContext { tools: &specs, read_only_sandbox: false });
@@ -34,14 +34,14 @@ pub fn known(setup: &Setup) -> Known<'static> {
     }
 }
 
-/// Models and providers that are configured.
+/// The configured models and providers.
 fn served(setup: &Setup) -> Served {
     let models = vendors()
         .iter()
         .filter_map(|vendor| Some(format!("{}/{}", vendor.name, vendor.default_model.as_deref()?)))
         .chain(setup.config.text("model").map(str::to_owned))
         .collect();
-    // Which models a provider serves is only known by asking it, so each may serve more than is listed.
+    // Only a provider knows all its models, so each may serve more than is listed.
     let providers = vendors()
         .iter()
         .map(|vendor| vendor.name.clone())
@@ -54,33 +54,34 @@ fn served(setup: &Setup) -> Served {
 /// The templates of all layers.
 ///
 /// # Errors
-/// A configuration that cannot be read.
+/// The configuration cannot be read.
 pub fn load(setup: &Setup) -> Result<Arc<LoadedTemplates>, Failure> {
     let strict = setup.config.settings().map_err(crate::setup::config_failure)?.strict;
     let read = || Arc::new(load_templates(&template_dirs(setup), &known(setup), strict));
     Ok(Arc::clone(setup.templates.get_or_init(read)))
 }
 
-/// Skills as templates call them.
+/// The skills that templates can call.
 pub fn called_skills(setup: &Setup) -> Catalog {
     let tools = tool_specs();
     load_skills(&skill_dirs(setup), SkillContext { tools: &tools, read_only_sandbox: false }).catalog
 }
 
-/// A tree without an entry, for today and with the tools that ask for subtasks.
+/// A tree without an entry, with today's date and the tools that ask for subtasks.
 ///
 /// # Errors
-/// A tool that cannot be registered.
+/// A tool cannot be registered.
 pub fn empty_tree(setup: &Setup) -> Result<Tree, Failure> {
     let (year, month, day, _) = civil(SystemClock.now_ms());
     let date = format!("{year:04}-{month:02}-{day:02}");
     Ok(Tree { date, subtask_tools: subtask_tools(setup)?, served: Some(served(setup)), ..Tree::default() })
 }
 
-/// The template by which a model chooses among files that were looked up (spec "Templates" 13), if one is configured.
+/// Adds the configured template by which a model chooses among looked-up files (spec "Templates" 13), if there is
+/// one.
 ///
 /// # Errors
-/// It is not there, or it is not made for that.
+/// The template does not exist, or is not a matching template.
 pub fn take_matcher(setup: &Setup, library: &Library, skills: &Catalog, tree: &mut Tree) -> Result<(), Failure> {
     let Some(name) = setup.config.text("memory.matcher").filter(|name| !name.is_empty()) else { return Ok(()) };
     let fits = library.get(name).is_some_and(|loaded| loaded.template.body.subtype == "associative_matching");
@@ -96,7 +97,7 @@ pub fn take_matcher(setup: &Setup, library: &Library, skills: &Catalog, tree: &m
     Ok(())
 }
 
-/// Every template of the library with all that it calls.
+/// Adds every template of the library and everything that it calls.
 pub fn take_all(setup: &Setup, library: &Library, skills: &Catalog, tree: &mut Tree) {
     for loaded in library.templates() {
         reach(library, skills, &loaded.template.name, tree);
@@ -105,10 +106,10 @@ pub fn take_all(setup: &Setup, library: &Library, skills: &Catalog, tree: &mut T
     sources(&setup.project, tree);
 }
 
-/// The templates that are offered to planners beside the skills.
+/// The templates that planners can use in addition to skills.
 ///
 /// # Errors
-/// A tool that cannot be registered, or a configuration that cannot be read.
+/// A tool cannot be registered, or the configuration cannot be read.
 pub fn offer(setup: &Setup) -> Result<TemplateCatalog, Failure> {
     let loaded = load(setup)?;
     let mut tree = empty_tree(setup)?;
@@ -121,7 +122,7 @@ pub fn offer(setup: &Setup) -> Result<TemplateCatalog, Failure> {
     Ok(TemplateCatalog { broken, ..TemplateCatalog::new(tree, &writes) })
 }
 
-/// Adds a template and the templates and skills it calls, under the names that calls use.
+/// Adds a template and the templates and skills that it calls, under the names that calls use.
 pub fn reach(library: &Library, skills: &Catalog, name: &str, tree: &mut Tree) {
     let mut open = vec![name.to_owned()];
     while let Some(name) = open.pop() {
@@ -140,8 +141,9 @@ pub fn reach(library: &Library, skills: &Catalog, name: &str, tree: &mut Tree) {
     }
 }
 
-/// Whether a task of the tree may come to use a template that nothing of it names: by a subtask, as tools that ask for
-/// one are allowed where no others are named, or by a split, which may call what the library holds.
+/// Whether a task of the tree may use a template that the tree does not name. A subtask can do so, because tools that
+/// ask for subtasks are allowed where no tools are named. The split of a failed task can call any template of the
+/// library.
 pub fn may_use_others(tree: &Tree) -> bool {
     let asks = |tool: &String| tool == SPAWN_SUBTASK || tree.subtask_tools.contains_key(tool);
     let may_ask = |node: &Node| node.tools.as_ref().is_none_or(|tools| tools.iter().any(asks));
@@ -150,7 +152,7 @@ pub fn may_use_others(tree: &Tree) -> bool {
     nodes.any(|node| node.kind.is_atomic() && (may_ask(node) || splits(node)))
 }
 
-/// `schemas/NAME.json` beside the file of each template that names one.
+/// Adds the `schemas/NAME.json` files that templates name, from the folder of each template.
 pub fn schemas(tree: &mut Tree) {
     let mut found = BTreeMap::new();
     for template in tree.templates.values() {
@@ -168,7 +170,7 @@ pub fn schemas(tree: &mut Tree) {
     tree.schemas = found;
 }
 
-/// Hashes of the files, so that a later resume can tell which were edited.
+/// Adds the hashes of the files, so that a later resume can detect edited files.
 pub fn sources(project: &std::path::Path, tree: &mut Tree) {
     let files = tree.templates.values().map(|template| template.origin.file.clone());
     for file in files.collect::<Vec<_>>() {

@@ -7,7 +7,7 @@ use callsheet::cli::{Cli, Exit, Failure, as_command, command};
 use callsheet::tell;
 use clap::FromArgMatches;
 
-/// Reads the words of a command line.
+/// Parses a command line.
 fn parsed(words: Vec<OsString>) -> Result<Cli, clap::Error> {
     let matches = command().try_get_matches_from(words)?;
     Cli::from_arg_matches(&matches)
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             let wrong = error.use_stderr();
-            // A closed pipe while printing help is no failure.
+            // A closed pipe while printing help is not a failure.
             let _closed = error.print();
             if wrong && std::env::args_os().any(|argument| argument == "--json") {
                 let what = error.to_string();

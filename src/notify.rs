@@ -1,4 +1,4 @@
-//! Tells a person who is not looking that a run waits for them, by a command of theirs.
+//! Tells an absent person that a run waits for them, with a command that they chose.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ use callsheet_runtime::transport_policy::withheld;
 use crate::setup::Setup;
 use crate::wiring::from_home;
 
-/// Starts the command that the setting `notify` names, with a sentence as its last argument. It is not waited for.
+/// Starts the command of the setting `notify` with a sentence as its last argument. Does not wait for it.
 pub fn notify(setup: &Setup, run: &RunId, why: &str) {
     let words = setup.config.list("notify");
     let Some((name, arguments)) = words.split_first() else { return };
@@ -24,7 +24,7 @@ pub fn notify(setup: &Setup, run: &RunId, why: &str) {
         return;
     };
     let project = setup.project.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    // It begins with a word of this program: a folder can have the name of an option.
+    // The sentence begins with a fixed word, because a folder's name may look like an option.
     let sentence = Shown::text(&format!("run {run} of {project}: {why}")).into_string();
     let mut command = Command::new(&program);
     command.args(arguments).arg(&sentence).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -32,13 +32,13 @@ pub fn notify(setup: &Setup, run: &RunId, why: &str) {
         command.env_remove(key);
     }
     match command.spawn() {
-        // Somebody has to hear of its end, or it stays as a dead process.
+        // A thread waits for the end of the process, so that it does not become a zombie.
         Ok(mut child) => drop(std::thread::spawn(move || child.wait())),
         Err(error) => tell!("note: can't start {name} (setting notify): {error}"),
     }
 }
 
-/// The program of a name or a path, unless it lies where commands could have put it.
+/// The program with a name or path, unless it is in a folder that commands can change.
 fn program(name: &str, changeable: &[PathBuf]) -> Option<PathBuf> {
     if !name.contains('/') {
         return host_program(name, changeable);

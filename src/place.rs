@@ -1,4 +1,4 @@
-//! Where a project is: found from a folder inside it, and known again after it was renamed or moved.
+//! Finds the project of a folder, and recognises a project that was renamed or moved.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Folders;
 
-/// Beside the store of a project: where that is, and which folder it is.
+/// The file beside a project's store that records the path and the identity of the project folder.
 const PLACE: &str = "place.json";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,8 +18,8 @@ struct Place {
     folder: Identity,
 }
 
-/// A folder whatever its path: nothing inside it says so, and nothing that a command or another project does can give it
-/// to another folder. A folder that is copied, or moved to another file system, is another one.
+/// The identity of a folder, independent of its path. Nothing inside the folder determines it, so no command and no
+/// other project can give it to another folder. A copied folder, or one on another file system, has another identity.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Identity {
     inode: u64,
@@ -27,25 +27,26 @@ struct Identity {
 }
 
 impl Identity {
-    /// `None`: no such folder, or a file system that does not tell when it was made.
+    /// The identity of a folder. `None` if there is no such folder, or if the file system does not record creation
+    /// times.
     fn of(folder: &Path) -> Option<Self> {
         let metadata = folder.metadata().ok()?;
         Some(Self { inode: metadata.ino(), made: metadata.created().ok()? })
     }
 }
 
-/// Runs of a project that had another path.
+/// The runs of a project that had another path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Elsewhere {
     /// The folder of its store.
     pub store: PathBuf,
-    /// Where the project was.
+    /// The former path of the project.
     pub project: PathBuf,
 }
 
-/// The project that a folder belongs to: the nearest folder, from there upwards, that has a `.callsheet` or is the root of a
-/// git repository, else the folder itself. A folder of another owner, or one that holds Callsheet's own folders, such as a
-/// home folder, is a project only for who stands in it.
+/// The project that a folder belongs to. This is the nearest folder, from there upwards, that contains `.callsheet`
+/// or is the root of a git repository, or else the folder itself. A folder of another owner, and a folder that
+/// contains Callsheet's own folders, such as a home folder, is a project only if it is the start folder.
 pub fn project_of(folder: &Path, folders: &Folders) -> PathBuf {
     let is_project = |path: &Path| path.join(".callsheet").is_dir() || path.join(".git").exists();
     let owner = |path: &Path| path.metadata().ok().map(|metadata| metadata.uid());
@@ -57,22 +58,22 @@ pub fn project_of(folder: &Path, folders: &Folders) -> PathBuf {
     above.find(|path| is_project(path)).unwrap_or(folder).to_path_buf()
 }
 
-/// Notes where the project is, so that its runs are found when it has another path.
+/// Records the path of the project, so that its runs are found when the path changes.
 ///
 /// # Errors
-/// The system's reason.
+/// The reason from the operating system.
 pub fn note(project: &Path, store: &Path) -> std::io::Result<()> {
     let Some(folder) = Identity::of(project) else { return Ok(()) };
     let place = Place { project: project.to_path_buf(), folder };
     if read_place(store).as_ref() == Some(&place) { Ok(()) } else { write_place(store, &place) }
 }
 
-/// Stores of this project from when it had another path.
+/// The stores of this project from its former paths.
 pub fn elsewhere(project: &Path, folders: &Folders) -> Vec<Elsewhere> {
     let own = folders.store(project);
     let Some(identity) = Identity::of(project) else { return Vec::new() };
     let stores = own.parent().and_then(|stores| stores.read_dir().ok()).into_iter().flatten().flatten();
-    // The same folder may have two paths, as where one is mounted twice.
+    // One folder may have two paths, for example if it is mounted twice.
     let is_gone = |place: &Place| Identity::of(&place.project).as_ref() != Some(&identity);
     let mut found: Vec<Elsewhere> = stores
         .map(|entry| entry.path())
@@ -85,17 +86,17 @@ pub fn elsewhere(project: &Path, folders: &Folders) -> Vec<Elsewhere> {
     found
 }
 
-/// The store of a project that was at a path where there is nothing any more; `None`: there is none.
+/// The store of a former project at this path, of which nothing is left. `None` if there is none.
 pub fn left_behind(project: &Path, folders: &Folders) -> Option<Elsewhere> {
     let store = folders.store(project);
     let found = callsheet_store::database(&store).exists() && !project.exists();
     found.then(|| Elsewhere { store, project: project.to_path_buf() })
 }
 
-/// Makes a store from elsewhere that of the project. There must be none yet, or none with a run.
+/// Makes a former store the store of the project. The project must not have a store with runs yet.
 ///
 /// # Errors
-/// The system's reason.
+/// The reason from the operating system.
 pub fn adopt(project: &Path, folders: &Folders, from: &Elsewhere) -> std::io::Result<()> {
     let own = folders.store(project);
     if own.exists() {
@@ -133,13 +134,14 @@ mod tests {
         {
             assert_eq!(project_of(&root.join(from), &home(&root)), root.join(expected), "{from}");
         }
-        // A home folder with a repository of its own is no project of all that is below it.
+        // A home folder with a repository of its own is not the project of all folders below it.
         std::fs::create_dir_all(root.join(".git")).unwrap();
         assert_eq!(project_of(&root.join("plain/a"), &home(&root)), root.join("plain/a"));
         assert_eq!(project_of(&root, &home(&root)), root);
     }
 
-    /// Nothing in the files of a project says whose runs it has, so that no command and no clone can ask for others.
+    /// No file in a project determines which runs it has, so neither a command nor a clone can claim the runs of
+    /// others.
     #[test]
     fn a_renamed_project_finds_its_store_and_a_copy_does_not() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! The line between a process that drives a run and the one that shows it: the driver prints JSON lines, and reads what its
-//! viewer was given. A viewer that ends leaves the run at work.
+//! The connection between a process that drives a run and the process that shows it. The driver prints JSON lines and
+//! reads the input of the viewer. The run continues if the viewer ends.
 
 use std::io::BufRead;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -15,7 +15,7 @@ use crate::term::to_viewer;
 /// The first argument of a process that drives a run for a viewer.
 pub const DRIVE: &str = "__drive";
 
-/// What a driver tells its viewer.
+/// A message from a driver to its viewer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Relayed {
@@ -23,37 +23,37 @@ pub enum Relayed {
     Out(String),
     /// Text for stderr.
     Err(String),
-    /// It drives this run, of which so many facts were recorded before.
+    /// The driver drives this run, which already has this number of entries.
     Run {
-        /// Name.
+        /// The name of the run.
         run: RunId,
-        /// Facts.
+        /// The number of entries.
         facts: u64,
     },
-    /// Something a person should know.
+    /// A notice for the person.
     Notice(String),
-    /// A send is tried again.
+    /// A request will be sent again.
     Retry {
         /// The call.
         key: CallKey,
-        /// Which send failed; 0: none, the provider is busy.
+        /// The number of the failed send. 0 means that nothing was sent because the provider is busy.
         send: u32,
-        /// Milliseconds until the next.
+        /// Milliseconds until the next send.
         wait_ms: u64,
-        /// Why.
+        /// The reason.
         message: String,
     },
-    /// A call without an answer.
+    /// A call has not answered for some time.
     Silent {
         /// The call.
         key: CallKey,
-        /// For so long.
+        /// The time in seconds.
         seconds: u64,
     },
 }
 
 impl Relayed {
-    /// What an observer is told of it; `None`: it is text, or the beginning of a run.
+    /// The message as a signal for an observer. `None` if it is text or the start of a run.
     pub fn signal(&self) -> Option<Signal<'_>> {
         match self {
             Self::Out(_) | Self::Err(_) | Self::Run { .. } => None,
@@ -66,23 +66,24 @@ impl Relayed {
     }
 }
 
-/// The end of a line in the driver.
+/// The driver's end of the connection.
 struct Line {
-    /// Cancelled when the viewer ends, or looks away.
+    /// Cancelled when the viewer ends or stops looking.
     left: CancellationToken,
-    /// What the person typed or piped as the request.
+    /// The request that the person typed or piped.
     request: Mutex<Option<String>>,
 }
 
 static LINE: OnceLock<Line> = OnceLock::new();
 
-/// Makes this process a driver with a viewer at the other end of its stdin and stdout. It leaves the terminal to the viewer.
+/// Makes this process a driver whose viewer is at the other end of stdin and stdout. The viewer keeps the terminal.
 pub fn begin() {
     let left = CancellationToken::new();
     let mut first = String::new();
     let _ended = std::io::stdin().lock().read_line(&mut first);
     let request = Mutex::new(serde_json::from_str(&first).unwrap_or_default());
-    // In a session of its own, no key of the terminal and no hangup reaches it. It leads none yet, so this cannot fail.
+    // In its own session, the process gets no keys and no hangup from the terminal. It does not lead a session yet,
+    // so this call cannot fail.
     let _own = rustix::process::setsid();
     if LINE.set(Line { left: left.clone(), request }).is_ok() {
         std::thread::spawn(move || {
@@ -100,24 +101,24 @@ pub fn is_on() -> bool {
     LINE.get().is_some()
 }
 
-/// Cancelled when the viewer of this process ends or looks away; `None`: it has no viewer.
+/// A token that is cancelled when the viewer ends or stops looking. `None` if this process has no viewer.
 pub fn viewer_left() -> Option<CancellationToken> {
     LINE.get().map(|line| line.left.clone())
 }
 
-/// The request that was given to the viewer. It is there once.
+/// The request that was given to the viewer. Only the first call returns it.
 pub fn request() -> Option<String> {
     LINE.get().and_then(|line| line.request.lock().unwrap_or_else(PoisonError::into_inner).take())
 }
 
-/// Tells the viewer. One that has ended hears nothing.
+/// Sends a message to the viewer. The message is lost if the viewer has ended.
 pub fn tell(relayed: &Relayed) {
     if let Ok(line) = serde_json::to_string(relayed) {
         to_viewer(&line);
     }
 }
 
-/// Tells the viewer what is not recorded.
+/// Sends what is not recorded to the viewer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ToViewer;
 

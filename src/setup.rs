@@ -1,4 +1,4 @@
-//! What a command starts from: the project, the user's folders, the configuration, the store.
+//! The basis of a command: the project, the user's folders, the configuration and the store.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,27 +28,27 @@ use crate::term::Notices;
 /// A project and the configuration in force there.
 #[derive(Clone)]
 pub struct Setup {
-    /// The project folder, canonical.
+    /// The canonical path of the project folder.
     pub project: PathBuf,
     /// The user's folders.
     pub folders: Folders,
-    /// Configuration of all layers.
+    /// The configuration from all layers.
     pub config: Config,
     /// `--json`.
     pub json: bool,
-    /// `--verbose`, counted.
+    /// The number of `--verbose` flags.
     pub verbose: u8,
-    /// How this person calls the program for this project: with the folder, if they named it.
+    /// How this person calls the program for this project, including the folder if they named it.
     pub command: String,
-    /// Templates of all layers, read once.
+    /// The templates of all layers, which are read once.
     pub templates: OnceLock<Arc<LoadedTemplates>>,
 }
 
 impl Setup {
-    /// Reads everything but the store.
+    /// Reads everything except the store.
     ///
     /// # Errors
-    /// No such folder, no home, or a configuration that cannot be understood.
+    /// The folder or the home folder does not exist, or the configuration is invalid.
     pub fn new(cli: &Cli, flags: Vec<Setting>) -> Result<Self, Failure> {
         let folders = Folders::from_environment()
             .ok_or_else(|| Failure::internal("there is no home directory", "set HOME or CALLSHEET_HOME"))?;
@@ -59,7 +59,7 @@ impl Setup {
         if !here.is_dir() {
             return Err(Failure::usage(format!("{} is not a folder", here.display()), ""));
         }
-        // A folder that is named is meant as it is.
+        // A named folder is used as it is.
         let project = if cli.project.is_some() { here } else { project_of(&here, &folders) };
         refuse_links(&project)?;
         let environment: BTreeMap<String, String> = std::env::vars_os()
@@ -68,7 +68,7 @@ impl Setup {
             .collect();
         let sources =
             Sources { user: Some(folders.config_file()), project: Some(project_config(&project)), environment, flags };
-        // What is said of a configuration that can't be used may hold a key, too.
+        // A message about an invalid configuration may contain a key, too.
         keep_secret(secrets(&BTreeMap::new()));
         let config = Config::load(&sources, Some(&folders)).map_err(config_failure)?;
         let keys = callsheet_models::config::vendors().iter().filter_map(|vendor| vendor.api_key_env.clone());
@@ -82,7 +82,7 @@ impl Setup {
         Ok(Self { project, folders, config, json: cli.prints_json(), verbose: cli.verbose, command, templates })
     }
 
-    /// A path of the project as it is found from where the person stands.
+    /// A path of the project as seen from the person's current folder.
     pub fn seen_from_here(&self, path: &str) -> String {
         let here = std::env::current_dir().unwrap_or_default();
         let whole = self.project.join(path);
@@ -90,40 +90,40 @@ impl Setup {
         if path.ends_with('/') && !seen.ends_with('/') { seen + "/" } else { seen }
     }
 
-    /// Files of projects that this user trusts.
+    /// The project files that this user trusts.
     pub fn trusted(&self) -> Trusted {
         Trust::load(&self.folders).trusted()
     }
 
-    /// What this user allowed for longer than one answer.
+    /// The permissions that this user granted for longer than one answer.
     pub fn grants(&self) -> GrantList {
         GrantList::new(&self.folders, &self.project)
     }
 
-    /// Opens the project's store, making it if it is new.
+    /// Opens the project's store and creates it if necessary.
     ///
     /// # Errors
-    /// What the store says.
+    /// The fault of the store.
     pub fn store(&self) -> Result<Arc<dyn Store>, Failure> {
         Ok(Arc::new(SqliteStore::open(&self.store_folder()).map_err(store_failure)?))
     }
 
-    /// Where commands that are at work are noted, whatever their project is.
+    /// The folder with notes about running commands of all projects.
     pub fn notes(&self) -> PathBuf {
         self.folders.state.join("commands")
     }
 
-    /// Where the runs of the project are kept: in the user's state folder, never in the project.
+    /// The folder with the runs of the project. It is in the user's state folder, never in the project.
     pub fn store_folder(&self) -> PathBuf {
         self.folders.store(&self.project)
     }
 
-    /// Whether there is a store. It need not hold a run.
+    /// Whether there is a store, which need not contain a run.
     pub fn has_store(&self) -> bool {
         callsheet_store::database(&self.store_folder()).exists()
     }
 
-    /// Notes where the project is, now that it has a run.
+    /// Records the path of the project, because it has a run now.
     pub fn note_place(&self) {
         if let Err(error) = note(&self.project, &self.store_folder()) {
             let place = self.project.display();
@@ -131,12 +131,12 @@ impl Setup {
         }
     }
 
-    /// Runs of this project from when it had another path.
+    /// The runs of this project from its former paths.
     pub fn elsewhere(&self) -> Vec<Elsewhere> {
         elsewhere(&self.project, &self.folders)
     }
 
-    /// That there are runs from when the project had another path, and the command that adopts them.
+    /// A message that the project has runs under a former path, with the command that adopts them.
     pub fn elsewhere_words(&self) -> Option<String> {
         let places: Vec<String> =
             self.elsewhere().iter().map(|one| visible_line(&one.project.display().to_string())).collect();
@@ -152,7 +152,7 @@ impl Setup {
         self.command != "callsheet"
     }
 
-    /// What a person should know of where they work: a project that was found above, runs of another path.
+    /// What a person must know about the project: it was found in a folder above, or it has runs under a former path.
     pub fn place_words(&self) -> Option<String> {
         let here = std::env::current_dir().and_then(|here| here.canonicalize()).unwrap_or_default();
         let above = self.project != here && here.starts_with(&self.project);
@@ -164,32 +164,32 @@ impl Setup {
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 
-    /// The runs of the project, for a command line. What happens meanwhile is told on stderr.
+    /// The runs of the project, for a command line. Notices go to stderr.
     pub fn runs(&self) -> LocalRuns {
         LocalRuns::new(Arc::new(self.program()))
     }
 
-    /// This program at work on the project.
+    /// This program for the project.
     pub fn program(&self) -> Program {
         Program::new(self.clone(), Arc::new(Notices))
     }
 
-    /// The store of a project that has one; looking at runs never makes one.
+    /// The existing store of a project. Commands that only read never create one.
     ///
     /// # Errors
-    /// There is none, or it cannot be used.
+    /// There is no store, or it cannot be used.
     pub fn existing_store(&self) -> Result<Arc<dyn Store>, Failure> {
         if self.has_store() { self.store() } else { Err(self.no_runs().into()) }
     }
 
-    /// That the project has no runs, and what to do about it.
+    /// A refusal that says that the project has no runs, and what to do.
     pub fn no_runs(&self) -> Refusal {
         let advice = self.elsewhere_words().unwrap_or_else(|| "`callsheet run \"…\"` starts one".to_owned());
         Refusal::usage(format!("there are no runs in {}", self.project.display()), advice)
     }
 }
 
-/// A word as a shell reads it back.
+/// A word as a shell can read it.
 fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "/._-+=@,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -199,7 +199,7 @@ fn shell_word(word: &str) -> String {
     }
 }
 
-/// A link in the place of Callsheet's folder, or of something in it, would have other files read and written.
+/// Refuses a link in place of Callsheet's folder or of a file in it, because other files would be read and written.
 fn refuse_links(project: &Path) -> Result<(), Failure> {
     let own = project.join(".callsheet");
     let inside = std::fs::read_dir(&own).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -217,8 +217,8 @@ pub fn project_config(project: &Path) -> PathBuf {
     project.join(".callsheet/config.toml")
 }
 
-/// A new run, held from here on, named by date, time and a few words of the request. Of two processes that begin in the
-/// same second, the later one gets the next name.
+/// A new run that this process drives. Its name consists of the date, the time and a few words of the request. If two
+/// processes start in the same second, the later one gets the next name.
 pub fn new_run(store: &Arc<dyn Store>, request: &str, now_ms: u64) -> Result<(RunId, Session), Failure> {
     let (year, month, day, seconds) = civil(now_ms);
     let clock = format!("{:02}{:02}{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60);
@@ -250,7 +250,7 @@ pub fn new_run(store: &Arc<dyn Store>, request: &str, now_ms: u64) -> Result<(Ru
     }
 }
 
-/// A configuration fault as a failure.
+/// Turns a configuration fault into a failure.
 pub fn config_failure(fault: ConfigFault) -> Failure {
     if fault.place.starts_with("flag ") {
         return Failure::usage(format!("{}: {}", fault.place, fault.what), "");
@@ -258,7 +258,7 @@ pub fn config_failure(fault: ConfigFault) -> Failure {
     Failure::internal(format!("configuration: {fault}"), "fix it; `callsheet doctor` shows all values")
 }
 
-/// A store fault as a failure with advice.
+/// Turns a store fault into a failure with advice.
 pub fn store_failure(fault: StoreFault) -> Failure {
     Refusal::from(fault).into()
 }

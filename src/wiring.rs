@@ -1,4 +1,4 @@
-//! The services of a run, from the configuration: the only place that names concrete adapters.
+//! Builds the services of a run from the configuration. This is the only place that names concrete adapters.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,29 +28,29 @@ use crate::cli::{Failure, OpenArgs};
 use crate::models::NoModels;
 use crate::setup::{Setup, civil};
 
-/// Files edited last that count as open where that is asked for.
+/// How many of the last edited files count as open with `--open-recent`.
 const RECENT: usize = 10;
 
-/// What a run needs besides the configuration.
+/// What a run needs in addition to the configuration.
 pub struct Parts {
-    /// Store of the project.
+    /// The store of the project.
     pub store: Arc<dyn Store>,
-    /// Whether somebody is there to answer.
+    /// Says whether somebody is there to answer.
     pub attendance: Arc<dyn Attendance>,
-    /// Who watches.
+    /// The observer of the run.
     pub observer: Arc<dyn Observer>,
-    /// Models by phase.
+    /// The models by phase.
     pub models: Arc<dyn ModelSource>,
-    /// Requests that each provider takes at once.
+    /// How many requests each provider accepts at the same time.
     pub slots: BTreeMap<String, usize>,
-    /// Files that a person has open.
+    /// The files that a person has open.
     pub open: OpenArgs,
 }
 
-/// Puts a world together.
+/// Builds the services.
 ///
 /// # Errors
-/// A path that cannot be used.
+/// A path cannot be used.
 pub fn services(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> Result<Services, Failure> {
     let path_failure = |fault: &dyn std::fmt::Display| Failure::usage(fault.to_string(), "");
     let roots: Vec<PathBuf> = settings.read_roots.iter().map(PathBuf::from).collect();
@@ -117,10 +117,10 @@ pub fn services(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -
     })
 }
 
-/// The world for looking at runs: nothing is asked, so no model is needed.
+/// The services for reading runs, which need no model.
 ///
 /// # Errors
-/// A path that cannot be used.
+/// A path cannot be used.
 pub fn without_model(
     setup: &Setup,
     observer: Arc<dyn Observer>,
@@ -140,7 +140,7 @@ pub fn without_model(
     services(setup, run, settings, parts)
 }
 
-/// A project with what commands may do in it.
+/// The workspace with the permissions of commands in it.
 fn confined(setup: &Setup, workspace: Workspace, observer: &dyn Observer) -> Workspace {
     let workspace = workspace.protecting(&setup.folders.state);
     let workspace = setup.folders.kept().into_iter().fold(workspace, Workspace::keeping);
@@ -148,7 +148,7 @@ fn confined(setup: &Setup, workspace: Workspace, observer: &dyn Observer) -> Wor
     workspace.noting(setup.notes()).granting(granted(setup))
 }
 
-/// What the user grants to commands in their configuration. Their list of grants is looked at when a command starts.
+/// The permissions of commands from the user's configuration. The list of grants is read when a command starts.
 pub fn granted(setup: &Setup) -> Granted {
     let folders = |key: &str| setup.config.list(key).iter().map(|folder| from_home(folder)).collect();
     Granted {
@@ -163,23 +163,23 @@ pub fn granted(setup: &Setup) -> Granted {
     }
 }
 
-/// Moves aside what commands left whose supervisor was killed, and says so.
+/// Moves leftovers of commands aside whose supervisor was killed, and reports them.
 pub fn set_aside_left(setup: &Setup, observer: &dyn Observer) {
     for line in callsheet_tools::set_aside_left(&setup.notes(), &setup.project) {
         observer.see(&Signal::Notice(&line));
     }
 }
 
-/// Says so if no grant counts, since the list cannot be read.
+/// Reports if no grant is valid because the list cannot be read.
 fn tell_of_grants(setup: &Setup, observer: &dyn Observer) {
     let list = setup.grants();
     if let Err(error) = list.all() {
-        let words = format!("note: no grant counts, since {} can't be read: {error}", list.file().display());
+        let words = format!("note: no grant is valid, because {} can't be read: {error}", list.file().display());
         observer.see(&Signal::Notice(&words));
     }
 }
 
-/// A folder as a person writes it, `~` for their home.
+/// A folder as a person writes it, with `~` for their home folder.
 pub fn from_home(folder: &str) -> PathBuf {
     match folder.strip_prefix("~/").zip(std::env::home_dir()) {
         Some((below, home)) => home.join(below),
@@ -187,10 +187,10 @@ pub fn from_home(folder: &str) -> PathBuf {
     }
 }
 
-/// Which prompts are not the shipped ones, and which files could not be taken for one.
+/// Reports the prompts that differ from the bundled ones, and the files that could not be used.
 fn tell_of_prompts(prompts: &LoadedPrompts, observer: &dyn Observer) {
     for key in callsheet_format::prompt::PromptKey::ALL {
-        // A copy that nobody has changed says nothing else than the shipped text.
+        // An unchanged copy has the same text as the bundled prompt.
         let bundled = Templates::bundled_text(*key).as_bytes();
         let source = prompts.templates.source(*key);
         if let Some(source) =
@@ -209,10 +209,10 @@ fn tell_of_prompts(prompts: &LoadedPrompts, observer: &dyn Observer) {
     }
 }
 
-/// Tools that the configuration registers; their calls are subtasks (spec "Templates" 14).
+/// The tools that the configuration registers. Their calls are subtasks (spec "Templates" 14).
 ///
 /// # Errors
-/// A name that another tool has, or that is none; a tool without a description.
+/// A name is invalid or belongs to another tool, or a tool has no description.
 pub fn subtask_tools(setup: &Setup) -> Result<BTreeMap<String, SubtaskTool>, Failure> {
     let built_in: Vec<String> = callsheet_tools::registry().iter().map(|tool| tool.spec().name.clone()).collect();
     let mut tools = BTreeMap::new();
@@ -232,22 +232,22 @@ pub fn subtask_tools(setup: &Setup) -> Result<BTreeMap<String, SubtaskTool>, Fai
     Ok(tools)
 }
 
-/// Specifications of the built-in tools.
+/// The specifications of the built-in tools.
 pub fn tool_specs() -> Vec<ToolSpec> {
     callsheet_tools::registry().iter().map(|tool: &Arc<dyn Tool>| tool.spec().clone()).collect()
 }
 
-/// Names that calls of other kinds have.
+/// The names of other kinds of calls.
 const RESERVED: &[&str] =
     &[callsheet_core::evaluate::SCRIPT, callsheet_core::evaluate::SCRIPT_READ, callsheet_core::run::SUBTASK_REQUEST];
 
-/// Where skills are looked for.
+/// The folders with skills.
 pub fn skill_dirs(setup: &Setup) -> SkillDirs {
     let user = Some(setup.folders.config.join("skills"));
     SkillDirs { project: Some(setup.project.clone()), user, home: std::env::home_dir(), trusted: setup.trusted() }
 }
 
-/// Where templates are looked for.
+/// The folders with templates.
 pub fn template_dirs(setup: &Setup) -> TemplateDirs {
     let user = Some(setup.folders.config.join("templates"));
     let skills = Some(setup.folders.config.join("skills"));
@@ -260,13 +260,13 @@ pub fn template_dirs(setup: &Setup) -> TemplateDirs {
     }
 }
 
-/// Symbols of code files.
+/// Finds symbols in code files.
 #[cfg(feature = "symbols")]
 pub fn outline() -> Arc<dyn Outline> {
     Arc::new(callsheet_symbols::TreeSitter::default())
 }
 
-/// What the pieces of a code text are.
+/// The kinds of the pieces of code in a text.
 #[cfg(feature = "symbols")]
 pub fn colours(path: &str, text: &str) -> Vec<Coloured> {
     static CODE: std::sync::LazyLock<callsheet_symbols::TreeSitter> =
@@ -274,19 +274,19 @@ pub fn colours(path: &str, text: &str) -> Vec<Coloured> {
     CODE.colours(path, text)
 }
 
-/// What the pieces of a code text are: this build knows no language.
+/// The kinds of the pieces of code in a text. This build knows no languages.
 #[cfg(not(feature = "symbols"))]
 pub fn colours(_path: &str, _text: &str) -> Vec<Coloured> {
     Vec::new()
 }
 
-/// Symbols of code files: this build knows no language.
+/// Finds symbols in code files. This build knows no languages.
 #[cfg(not(feature = "symbols"))]
 pub fn outline() -> Arc<dyn Outline> {
     Arc::new(callsheet_runtime::ports::NoOutline)
 }
 
-/// Where prompt templates are looked for.
+/// The folders with prompt templates.
 pub fn prompt_dirs(setup: &Setup) -> PromptDirs {
     let user = Some(setup.folders.config.join("prompts"));
     PromptDirs { project: Some(setup.project.clone()), user, trusted: setup.trusted() }

@@ -34,8 +34,8 @@ pub struct ApproveArgs {
     #[arg(long, value_name = "TEXT", requires = "part")]
     pub because: Option<String>,
 
-    /// Always allow commands in this project that begin with the first N words of the pending one, or with all of them. Of a
-    /// line for the shell exactly this line.
+    /// Always allow commands in this project that begin with the first N words of the pending one, or with all of
+    /// them. For a shell line, allow exactly this line.
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, conflicts_with_all = ["all", "part"])]
     pub always: Option<Option<u32>>,
 
@@ -64,7 +64,7 @@ pub struct DenyArgs {
     pub resume: bool,
 }
 
-/// The number of a hunk and the file that holds it as edited.
+/// The number of a hunk and the file with its edited text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EditArg {
     /// The hunk.
@@ -85,7 +85,7 @@ impl std::str::FromStr for EditArg {
     }
 }
 
-/// Numbers of hunks, as ranges with both ends.
+/// Numbers of hunks as ranges that include both ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HunksArg(pub Vec<(u32, u32)>);
 

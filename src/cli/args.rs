@@ -49,7 +49,8 @@ pub enum Command {
     Drop(DropArgs),
     /// List the runs of this project.
     Runs(RunsArgs),
-    /// Watch a run on the whole screen: its tasks, what they write, what waits for you; answer and steer it.
+    /// Watch a run in full screen: its tasks, what they write, and what waits for you. You can answer and control it
+    /// there.
     Watch(RunNameArgs),
     /// Open a page for your browser: see runs as they happen, approve, edit, retry and resume. Only this machine reaches it.
     #[cfg(feature = "page")]
@@ -96,7 +97,7 @@ pub enum Command {
     Gc(super::GcArgs),
     /// Show what this project's files could do, and trust them in their current form.
     Trust(super::TrustArgs),
-    /// List what commands are always allowed, allow more, and revoke it.
+    /// List what commands are always allowed to do, allow more, or revoke a grant.
     Grants(super::GrantsArgs),
     /// Print shell completions.
     Completions(CompletionsArgs),
@@ -170,11 +171,11 @@ pub struct ContinueArgs {
 /// A limit of a task and its new bound.
 fn task_limit(text: &str) -> Result<(String, f64), String> {
     let (name, max) = text.split_once('=').ok_or("write TASK.LIMIT=N, as in tests.timeout_seconds=900")?;
-    let max = max.trim().parse().map_err(|_| format!("{max} is no number"))?;
+    let max = max.trim().parse().map_err(|_| format!("{max} is not a number"))?;
     let name = name.trim();
     if name.split_once('.').is_none_or(|(task, limit)| task.is_empty() || limit.is_empty()) {
         return Err(format!(
-            "{name} names no task; write TASK.LIMIT=N, or raise a limit of the run with --set limits.NAME=N"
+            "{name} does not name a task; write TASK.LIMIT=N, or raise a limit of the run with --set limits.NAME=N"
         ));
     }
     Ok((name.to_owned(), max))
@@ -187,12 +188,12 @@ pub struct RetryArgs {
     #[arg(value_name = "RUN")]
     pub run: String,
 
-    /// Slugs of the tasks, as `show` prints them; by default all failed tasks. A task that is done is asked again, and what
-    /// reads its result runs again.
+    /// Slugs of the tasks, as `show` prints them; by default all failed tasks. A done task runs again with the tasks
+    /// that read its result.
     #[arg(value_name = "TASK")]
     pub tasks: Vec<String>,
 
-    /// Leave changes of files that the tasks have made already.
+    /// Keep the changes that the tasks have already made to files.
     #[arg(long)]
     pub keep_changes: bool,
 
@@ -225,7 +226,7 @@ pub struct DropArgs {
     pub tasks: Vec<String>,
 }
 
-/// A run by name.
+/// Names a run.
 #[derive(Clone, Debug, Args)]
 pub struct RunNameArgs {
     /// Run name, or a unique prefix of it; by default the newest run.

@@ -30,12 +30,12 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// The exit that has this code.
+    /// The exit with this code.
     pub fn of_code(code: i32) -> Option<Self> {
         Self::ALL.into_iter().find(|exit| i32::from(*exit as u8) == code)
     }
 
-    /// All of them.
+    /// All exits.
     const ALL: [Self; 9] = [
         Self::Complete,
         Self::Internal,
@@ -48,7 +48,7 @@ impl Exit {
         Self::Cancelled,
     ];
 
-    /// The word that `--json` gives a failure with this code.
+    /// The word for this code in a failure that `--json` prints.
     pub fn name(self) -> &'static str {
         match self {
             Self::Complete => "complete",
@@ -105,14 +105,14 @@ impl From<Failure> for Refusal {
     }
 }
 
-/// A command that could not do its work: what went wrong, what to do, and the exit code.
+/// Why a command could not do its work: what went wrong, what to do, and the exit code.
 #[derive(Debug)]
 pub struct Failure {
     /// Exit code.
     pub exit: Exit,
-    /// What went wrong, where.
+    /// What went wrong, and where.
     pub what: String,
-    /// What to do about it; may be empty.
+    /// What to do about it. May be empty.
     pub advice: String,
 }
 
@@ -122,7 +122,7 @@ impl Failure {
         Self { exit, what: what.into(), advice: advice.into() }
     }
 
-    /// What `--json` prints of it: `{"type":"error","code":"usage","exit":2,"message":"…","advice":"…"}`.
+    /// The JSON form that `--json` prints: `{"type":"error","code":"usage","exit":2,"message":"…","advice":"…"}`.
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::json!({
             "type": "error",
@@ -133,12 +133,12 @@ impl Failure {
         })
     }
 
-    /// Wrong usage or invalid input.
+    /// A failure because of wrong usage or invalid input.
     pub fn usage(what: impl Into<String>, advice: impl Into<String>) -> Self {
         Self::new(Exit::Usage, what, advice)
     }
 
-    /// Our own fault, or the configuration's.
+    /// A failure because of Callsheet or its configuration.
     pub fn internal(what: impl Into<String>, advice: impl Into<String>) -> Self {
         Self::new(Exit::Internal, what, advice)
     }

@@ -13,7 +13,7 @@ pub struct GrantsArgs {
     pub command: Option<GrantsCommand>,
 }
 
-/// What is done with grants.
+/// The actions on grants.
 #[derive(Clone, Debug, Subcommand)]
 pub enum GrantsCommand {
     /// Allow commands something more, in this project, until you revoke it.
@@ -33,15 +33,15 @@ pub struct GrantsAddArgs {
     #[arg(long, global = true, conflicts_with = "run")]
     pub everywhere: bool,
 
-    /// Allow it in this run alone: its name, or a unique prefix of it.
+    /// Allow it only in this run: its name, or a unique prefix of it.
     #[arg(long, global = true, value_name = "RUN")]
     pub run: Option<String>,
 
-    /// Allow it to this task of the run alone.
+    /// Allow it only to this task of the run.
     #[arg(long, global = true, value_name = "SLUG", requires = "run")]
     pub task: Option<String>,
 
-    /// Allow it for so long, such as `30m`, `8h` or `7d`.
+    /// Allow it for a limited time, such as `30m`, `8h` or `7d`.
     #[arg(long = "for", global = true, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub time: Option<Duration>,
 }
@@ -76,7 +76,7 @@ pub enum GrantsWhat {
     /// Protected files or folders of the project that commands may change, such as `.vscode` or `.git/config`. What commands
     /// write there can decide what runs on your machine later.
     Protected {
-        /// Files or folders of the project, be they there or not.
+        /// Files or folders of the project, which need not exist.
         #[arg(value_name = "PATH", required = true)]
         paths: Vec<PathBuf>,
     },

@@ -1,10 +1,10 @@
-//! The help of the whole program in groups, and examples below the help of each command.
+//! The help of the program, with commands in groups, and examples below the help of each command.
 
 use clap::CommandFactory;
 
 use super::Cli;
 
-/// Commands as a person looks for them.
+/// The commands in groups for people.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Start", &["run", "plan", "template", "init", "demo"]),
     ("Look", &["watch", "show", "runs", "report", "serve"]),
@@ -29,7 +29,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ),
 ];
 
-/// Lines that work as they stand, by command.
+/// Examples by command. Each line works as it is.
 const EXAMPLES: [(&str, &[&str]); 31] = [
     (
         "run",
@@ -84,10 +84,10 @@ const EXAMPLES: [(&str, &[&str]); 31] = [
     ("completions", &["callsheet completions bash"]),
 ];
 
-/// The help of the program, with the groups in the place of clap's list.
+/// The help of the program, with the groups in place of the list of `clap`.
 const TEMPLATE: &str = "{about}\n\n{usage-heading} {usage}{after-help}\nOptions:\n{options}";
 
-/// The whole command line, with its help.
+/// The whole command line with its help.
 pub fn command() -> clap::Command {
     let mut command = Cli::command();
     let groups: String = GROUPS.iter().map(|(title, names)| group(&command, title, names)).collect();
@@ -100,7 +100,7 @@ pub fn command() -> clap::Command {
     command.help_template(TEMPLATE).after_help(groups.trim_start().to_owned())
 }
 
-/// The commands of a group that this build has, each with the beginning of what it does.
+/// The commands of a group in this build, each with the start of its description.
 fn group(command: &clap::Command, title: &str, names: &[&str]) -> String {
     let known = names.iter().filter_map(|name| command.find_subcommand(name));
     let line = |of: &clap::Command| {

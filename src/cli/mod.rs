@@ -1,4 +1,4 @@
-//! The command line: what can be asked for, and the words and exit codes people get.
+//! The command line: commands, flags, help and exit codes.
 
 mod answer_args;
 mod args;

@@ -1,4 +1,4 @@
-//! What stdout gets of a command, and `runs`.
+//! What a command prints to stdout, and the arguments of `runs`.
 
 use std::path::PathBuf;
 
@@ -23,28 +23,29 @@ impl Cli {
         }
     }
 
-    /// Whether stdout gets JSON and nothing else.
+    /// Whether only JSON is printed to stdout.
     pub fn prints_json(&self) -> bool {
         let format = self.work().and_then(|work| work.output_format);
         self.json || matches!(format, Some(OutputFormat::Json | OutputFormat::StreamJson))
     }
 }
 
-/// What stdout gets of a run.
+/// What is printed to stdout for a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OutputFormat {
     /// The answer.
     Text,
     /// One JSON object at the end.
     Json,
-    /// One JSON object a line as things happen.
+    /// One JSON object per line as things happen.
     StreamJson,
 }
 
 /// `runs`.
 #[derive(Clone, Debug, Args)]
 pub struct RunsArgs {
-    /// Take over the runs that this project had before it was renamed or moved; from another disk, name where it was.
+    /// Take over the runs that this project had before it was renamed or moved. If it was on another disk, give its
+    /// former path.
     #[arg(long, value_name = "FOLDER", num_args = 0..=1)]
     pub adopt: Option<Option<PathBuf>>,
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use super::WorkArgs;
 use super::work_args::FOR_PROGRAMS;
 
-/// Files that a person has open: a planner may name them without being given them.
+/// The files that a person has open. A planner may refer to them without being given their names.
 #[derive(Clone, Debug, Default, Args)]
 pub struct OpenArgs {
     /// File you have open; `current_file` refers to it.
@@ -26,7 +26,7 @@ pub struct OpenArgs {
 /// `run`.
 #[derive(Clone, Debug, Args)]
 pub struct RunArgs {
-    /// Request, with or without quotes; `-` reads it from stdin. What comes in a pipe is added to it.
+    /// Request, with or without quotes; `-` reads it from stdin. Piped text is added to it.
     #[arg(value_name = "REQUEST")]
     pub request: Option<String>,
 

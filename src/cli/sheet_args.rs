@@ -81,11 +81,11 @@ pub struct ReportArgs {
     #[arg(value_name = "RUN")]
     pub run: Option<String>,
 
-    /// Output file; `-` prints to stdout. By default, the folder of the run gets it.
+    /// Output file; `-` prints to stdout. By default, the report is written to the folder of the run.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
-    /// Form of the report; by default that of the output file's name, else `html`.
+    /// Format of the report; by default that of the output file's extension, or else `html`.
     #[arg(long, value_enum, value_name = "FORM")]
     pub format: Option<ReportFormat>,
 
@@ -94,7 +94,7 @@ pub struct ReportArgs {
     pub force: bool,
 }
 
-/// Forms of a report.
+/// The formats of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ReportFormat {
     /// One HTML file with everything in it.

@@ -83,7 +83,7 @@ pub struct TemplateRunArgs {
     #[arg(long = "file", value_name = "PATH")]
     pub files: Vec<String>,
 
-    /// What all commands that ask models take.
+    /// Shared flags.
     #[command(flatten)]
     pub work: WorkArgs,
 }
@@ -132,7 +132,7 @@ pub struct TemplateNewArgs {
     pub user: bool,
 }
 
-/// Operators of a task, as templates name them, each with its commented template.
+/// The operators that are written as a task, each with its description and its commented template.
 pub fn operators() -> impl Iterator<Item = (&'static Facts, &'static str, &'static str)> {
     Kind::ALL.iter().filter_map(|facts| match facts.rows {
         Rows::Task { about, example, .. } => Some((*facts, about, example)),

@@ -1,5 +1,4 @@
-//! The words of a command line as people write them who know other programs: a request alone, or behind `-p`, is one that
-//! is run.
+//! Accepts command lines in the style of other programs: a request alone, or after `-p`, is run.
 
 use std::ffi::{OsStr, OsString};
 
@@ -7,8 +6,8 @@ use clap::CommandFactory;
 
 use super::Cli;
 
-/// Puts the command `run` where a line has none: the first word that is no flag is a request, since it holds a blank, or
-/// the flag `-p` stands before it. One word alone is the name of a command.
+/// Inserts the command `run` if a line contains no command. The first word that is not a flag is a request if it
+/// contains a blank or follows the flag `-p`. A single word is the name of a command.
 pub fn as_command(words: Vec<OsString>) -> Vec<OsString> {
     let taking = flags_with_value();
     let takes = |word: &OsStr| word.to_str().is_some_and(|word| taking.iter().any(|flag| flag == word));
@@ -37,7 +36,7 @@ pub fn as_command(words: Vec<OsString>) -> Vec<OsString> {
     words.next().into_iter().chain([OsString::from("run")]).chain(words).collect()
 }
 
-/// The flags of `run` that the next word belongs to, and those of every command.
+/// The flags of `run`, and of every command, that take a value.
 fn flags_with_value() -> Vec<String> {
     let mut command = Cli::command();
     command.build();

@@ -1,4 +1,4 @@
-//! Flags of everything that works with models. Those that set something are short for `--set`.
+//! The flags of all commands that work with models. Flags that set something are short for `--set`.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -9,10 +9,10 @@ use clap::{Arg, Args, Command};
 use super::{OpenArgs, OutputFormat};
 use crate::config::{KEYS, Kind, Setting};
 
-/// The section of the help with what editors and tests pass.
+/// The help section with the flags for editors and tests.
 pub(super) const FOR_PROGRAMS: &str = "For editors and recordings";
 
-/// Flags of everything that works with models.
+/// The flags of all commands that work with models.
 #[derive(Clone, Debug, Default, Args)]
 pub struct WorkArgs {
     /// Model: PROVIDER/MODEL, embedded:PATH or scripted:FILE; the variable CALLSHEET_MODEL names one, too.
@@ -43,12 +43,13 @@ pub struct WorkArgs {
     #[arg(long, short)]
     pub print: bool,
 
-    /// What stdout gets: the answer, one JSON object at the end, or one a line as things happen (the same as `--json`).
+    /// What to print to stdout: the answer, one JSON object at the end, or one object per line as things happen (the
+    /// same as `--json`).
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub output_format: Option<OutputFormat>,
 
-    /// Make no model call that this earlier run has made, byte for byte: its replies count. For a template, sheet, skill or prompt
-    /// that you changed.
+    /// Reuse the replies of this earlier run for identical model calls. Useful after you changed a template, sheet,
+    /// skill or prompt.
     #[arg(long, value_name = "RUN")]
     pub reuse: Option<String>,
 
@@ -66,14 +67,14 @@ pub struct WorkArgs {
 }
 
 impl WorkArgs {
-    /// All that these flags set.
+    /// All settings from these flags.
     pub fn settings(&self) -> Vec<Setting> {
         let own = [&self.model, &self.approval, &self.headless].into_iter().flatten();
         own.chain(&self.set).cloned().collect()
     }
 }
 
-/// A value of one key, which a flag of its own sets.
+/// A value of one key that has its own flag.
 #[derive(Clone)]
 struct OfKey(&'static str, &'static str);
 
@@ -91,7 +92,7 @@ impl TypedValueParser for OfKey {
     }
 }
 
-/// `KEY=VALUE` of any key. A shell completes the keys, and the values of those that have a few.
+/// `KEY=VALUE` for any key. Shells complete the keys, and the values of keys with few values.
 #[derive(Clone)]
 struct AnySetting;
 

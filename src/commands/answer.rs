@@ -14,7 +14,7 @@ use crate::term::hunk_of;
 
 use super::resume::resume_run;
 
-/// The run that is meant; without a name, the newest that may wait for an answer.
+/// The run to answer: the named one, or the newest run that may wait for an answer.
 fn waiting(setup: &Setup, run: Option<&str>) -> Result<RunId, Failure> {
     let waits = |run: &RunSummary| run.owner.is_some() || run.outcome == Some(Outcome::ApprovalRequired);
     Ok(find_run(&setup.existing_store()?, run, waits, "waiting")?.run)
@@ -25,7 +25,7 @@ pub(super) fn order(setup: &Setup, run: &RunId, command: RunCommand) -> Result<R
     Ok(setup.runs().order(run, &Order::new(AnsweredBy::Command, command)?)?)
 }
 
-/// Says what came of a command.
+/// Prints the outcome of a command.
 pub(super) fn say(setup: &Setup, receipt: &Receipt) -> Result<Exit, Failure> {
     receipt.notes.iter().try_for_each(|note| super::say(setup, note))?;
     let words = match &receipt.arrival {
@@ -38,7 +38,7 @@ pub(super) fn say(setup: &Setup, receipt: &Receipt) -> Result<Exit, Failure> {
     super::say(setup, &words).map(|()| Exit::Complete)
 }
 
-/// Says what came of an answer, or goes on with the run.
+/// Prints the outcome of an answer, or resumes the run.
 fn and_resume(setup: &Setup, receipt: &Receipt, resume: bool) -> Result<Exit, Failure> {
     if !resume || receipt.is_sent() {
         return say(setup, receipt);

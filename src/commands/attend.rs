@@ -1,4 +1,5 @@
-//! Commands that work, at a terminal: another process drives the run, and this one shows it and asks the person.
+//! Commands at a terminal that work on runs. Another process drives the run, and this one shows it and asks the
+//! person.
 
 use std::ffi::OsString;
 use std::io::Read;
@@ -17,7 +18,7 @@ use super::front::wait_for_signal;
 use super::lines::{relayed_line, watch_lines};
 use super::watch::watch_screen;
 
-/// Whether a command is shown by this process and carried out by another one: somebody sits at the terminal.
+/// Whether this process shows the command while another process carries it out, because somebody is at the terminal.
 pub(super) fn is_attended(cli: &Cli, command: &Command) -> bool {
     let works = match command {
         Command::Run(_) | Command::Plan(_) | Command::Template(TemplateCommand::Run(_)) => true,
@@ -34,19 +35,19 @@ pub(super) fn is_attended(cli: &Cli, command: &Command) -> bool {
         && term::is_interactive()
 }
 
-/// Carries the command out by a process of its own and shows what it does.
+/// Carries out the command in a process of its own and shows what that does.
 pub(super) fn attend(setup: &Setup, cli: &Cli) -> Result<Exit, Failure> {
     let work = cli.work();
     super::first_choice::download_first(setup, cli, work)?;
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     let request = if arguments.iter().any(|word| word == "-") { Some(typed()?) } else { None };
-    // A plan ends in a file, and there is nothing to steer.
+    // Planning ends with a file, and there is nothing to control.
     let plans = matches!(cli.command, Some(Command::Plan(_)));
     let is_plain = plans || work.is_some_and(|work| work.plain) || !term::has_screen();
     attend_to(setup, &arguments, request.as_deref(), is_plain)
 }
 
-/// The request as it is typed, until the end of input.
+/// The request that a person types, until the end of input.
 fn typed() -> Result<String, Failure> {
     let mut bytes = Vec::new();
     std::io::stdin()
@@ -56,7 +57,7 @@ fn typed() -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The same for a run whose name is known, from the screen.
+/// Carries out a command for a named run, from the screen.
 pub(super) fn attend_command(setup: &Setup, words: &[&str]) -> Result<Exit, Failure> {
     let project = setup.is_named().then(|| [OsString::from("-C"), setup.project.as_os_str().to_owned()]);
     let arguments: Vec<OsString> = project.into_iter().flatten().chain(words.iter().map(OsString::from)).collect();
@@ -75,7 +76,7 @@ fn attend_to(setup: &Setup, arguments: &[OsString], request: Option<&str>, plain
     watch_screen(setup, &run, Some(driver))
 }
 
-/// Shows what the driver says before it drives a run. `None`: it ended without one.
+/// Shows the driver's messages until it drives a run. `None` if it ended before that.
 fn until_it_begins(driver: &mut Driver) -> Option<(RunId, u64)> {
     while let Some(relayed) = driver.messages.blocking_recv() {
         match relayed {
@@ -86,7 +87,7 @@ fn until_it_begins(driver: &mut Driver) -> Option<(RunId, u64)> {
     None
 }
 
-/// Ctrl-C and the like stop the driver, which is in a session of its own.
+/// Passes signals such as Ctrl-C to the driver, which is in a session of its own.
 async fn pass_on_signals(driver: Option<Pid>) {
     while wait_for_signal().await.is_some() {
         if term::is_interactive() && !callsheet_tui::is_open() {

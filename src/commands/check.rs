@@ -1,4 +1,4 @@
-//! `sheet check`: every issue of a sheet with its place. Nothing is run and nothing is written.
+//! `sheet check`: prints every issue of a sheet with its place. Runs nothing and writes nothing.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::wiring::{skill_dirs, without_model};
 use super::estimate::Estimate;
 use super::skill::tool_specs;
 
-/// Names that are taken for one that is near: the author is told, since a run would go on with it.
+/// Repairs of misspelt names. The author is told, because a run would use the corrected name.
 const NEAR: [RepairCode; 3] = [RepairCode::SkillNear, RepairCode::ToolNear, RepairCode::PathNear];
 
 /// Whether a person is told of repairs of this kind.
@@ -29,7 +29,8 @@ pub(super) fn is_told(code: RepairCode) -> bool {
     code == RepairCode::ItemDone || NEAR.contains(&code)
 }
 
-/// Checks a sheet, with the request that is given with it. `--json` prints the issues of spec 4.8, each with `file`, `line` and `column` beside its own keys.
+/// Checks a sheet, with the request for it. `--json` prints the issues of spec 4.8, with the additional keys `file`,
+/// `line` and `column`.
 pub(super) fn sheet(
     setup: &Setup,
     observer: Arc<dyn Observer>,
@@ -79,14 +80,14 @@ fn issue_line(file: &str, text: &str, issue: &Issue) -> String {
     harmless(&format!("{place}: {severity} {}: {issue}", issue.code))
 }
 
-/// A sheet that starts no run.
+/// The failure for a sheet that cannot be run.
 pub(super) fn unsound(file: &Path, text: &str, issues: &[Issue]) -> Failure {
     let file = file.display().to_string();
     let lines: Vec<String> = issues.iter().map(|issue| issue_line(&file, text, issue)).collect();
     Failure::usage(format!("the sheet has errors; nothing was started\n{}", lines.join("\n")), format!("fix {file}"))
 }
 
-/// A skill that is unknown may be one whose own file has an error.
+/// Reports skills with errors in their own files, which may be why a skill is unknown.
 fn tell_of_broken_skills(setup: &Setup, issues: &[Issue]) {
     if !issues.iter().any(|issue| issue.code == IssueCode::SkillUnknown) {
         return;
@@ -111,13 +112,13 @@ fn located(file: &str, column: usize, issue: &Issue) -> Result<serde_json::Value
     Ok(object.into())
 }
 
-/// 1-based column, in characters, of what an issue is about on its first line.
+/// The 1-based column, in characters, of an issue on its first line.
 fn column(text: &str, issue: &Issue) -> usize {
     place(text, issue).0
 }
 
-/// The same with the number of characters that it is about: the link or call it names, else a word that its text quotes,
-/// else its label, else all of the line that is not blank.
+/// The column and the number of characters of an issue: the link or call that it names, or else a word that its text
+/// quotes, or else its label, or else the whole line without outer blanks.
 pub(super) fn place(text: &str, issue: &Issue) -> (usize, usize) {
     let number = usize::try_from(issue.place.span.first).unwrap_or(usize::MAX).saturating_sub(1);
     let Some(line) = text.lines().nth(number) else { return (1, 0) };
@@ -128,7 +129,7 @@ pub(super) fn place(text: &str, issue: &Issue) -> (usize, usize) {
     (line.get(..at).map_or(0, |before| before.chars().count()) + 1, word.chars().count())
 }
 
-/// What is told of a repair.
+/// The words for a repair.
 pub(super) fn repair_words(repair: &Repair) -> String {
     match repair.code {
         RepairCode::ItemDone => format!("\"{}\" is checked off and is not run", repair.before),

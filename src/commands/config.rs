@@ -1,4 +1,4 @@
-//! `config`: all settings, each with its value, where that comes from, and what it means.
+//! `config`: prints all settings, each with its value, its origin and its meaning.
 
 use callsheet_core::nouns::Settings;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ pub(super) fn config(setup: &Setup, arguments: &ConfigArgs) -> Result<Exit, Fail
     Ok(Exit::Complete)
 }
 
-/// A key with its value, or with each of its values where a person chose a part of its name.
+/// Prints a key with its value. A key whose name contains a user's choice is printed once for each choice.
 fn list(setup: &Setup, known: &Key, defaults: &Value) -> Result<(), Failure> {
     let is_it = |name: &str| key(name).is_some_and(|found| found.name == known.name);
     let set = setup.config.values.iter().filter(|(name, _)| is_it(name));

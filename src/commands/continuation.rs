@@ -1,4 +1,4 @@
-//! `continue`: follow up on a run that has ended (spec 2.17).
+//! `continue`: follows up on a run that has ended (spec 2.17).
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ pub(super) fn continuation(setup: &Setup, arguments: &ContinueArgs) -> Result<Ex
     resume_run(setup, &arguments.work, store, id, run, ResumeKind::Continue(text))
 }
 
-/// Takes a follow-up back that has no list yet.
+/// Withdraws a follow-up that has no list yet.
 fn take_back(setup: &Setup, store: &Arc<dyn Store>, found: &RunSummary) -> Result<Exit, Failure> {
     let id = &found.run;
     let outcome = withdraw(store, &setup.project, id).map_err(|fault| drive_failure(&fault, id))?;

@@ -1,4 +1,4 @@
-//! `doctor`: the set-up, value by value with its origin, and how to mend what is wrong.
+//! `doctor`: prints the configuration with the origin of each value, and how to fix what is wrong.
 
 use callsheet_core::nouns::Phase;
 use callsheet_core::view::counted;
@@ -86,13 +86,13 @@ fn print_finding(json: bool, finding: &Finding) -> Result<(), Failure> {
     super::print(&format!("{mark}{}{mend}\n", finding.what))
 }
 
-/// Files of the project that are left out until they are trusted.
+/// The files of the project that are left out until they are trusted.
 fn waiting(setup: &Setup) -> Option<Finding> {
     let waiting = left_out(setup).ok()?;
     left_out_words(setup, &waiting).map(|words| bad(words, "read the files, then run `callsheet trust`"))
 }
 
-/// Each folder with skills, the strongest first, and how many files have errors.
+/// The folders with skills, strongest first, each with the number of files with errors.
 fn skills(setup: &Setup) -> Vec<Finding> {
     let tools = tool_specs();
     let dirs = SkillDirs { trusted: Trusted::everything(), ..skill_dirs(setup) };
@@ -107,8 +107,8 @@ fn skills(setup: &Setup) -> Vec<Finding> {
         (count > 0).then(|| good(format!("skills in {}: {count}{others}", shown(setup, &folder))))
     });
     let errors = loaded.issues.iter().filter(|issue| issue.severity == SkillSeverity::Error).count();
-    let words = || format!("{} in files of skills, which are skipped", counted(errors, "error"));
-    let broken = (errors > 0).then(|| bad(words(), "`callsheet skill check` names each"));
+    let words = || format!("{} in skill files, which are skipped", counted(errors, "error"));
+    let broken = (errors > 0).then(|| bad(words(), "`callsheet skill check` lists them"));
     folders.chain(broken).collect()
 }
 
@@ -124,7 +124,7 @@ fn sandbox(setup: &Setup) -> Vec<Finding> {
     if let Err(why) = &holding.apart {
         findings.push(bad(
             format!("commands get no namespaces of their own: {why}"),
-            "allow namespaces of users; if a container around Callsheet is the border, set tools.contained = true",
+            "allow user namespaces; if a container around Callsheet confines commands, set tools.contained = true",
         ));
     }
     let kept = setup.folders.kept().into_iter();
@@ -132,7 +132,7 @@ fn sandbox(setup: &Setup) -> Vec<Finding> {
         && workspace.holds_kept()
     {
         findings.push(bad(
-            "commands are disabled: the project contains Callsheet's own folders, which hold your approvals, or lies in one",
+            "commands are disabled: the project contains Callsheet's own folders, which contain your approvals, or is inside one",
             "work in another folder, or move Callsheet's folders with CALLSHEET_HOME",
         ));
     }
@@ -158,7 +158,7 @@ async fn servers() -> Vec<Finding> {
     findings
 }
 
-/// Whether the server of the model is there and takes its key; `None` where only a call could tell.
+/// Whether the server of the model answers and accepts its key. `None` if only a call could tell.
 async fn answers(setup: &Setup, choice: &Choice) -> Option<Finding> {
     let ModelRef::Provided { provider, model } = &choice.model else { return None };
     let advice = "fix that, or choose another model with `callsheet init`; `callsheet model test` asks it";
@@ -174,9 +174,9 @@ async fn answers(setup: &Setup, choice: &Choice) -> Option<Finding> {
     }
 }
 
-/// The windows of the models that would be asked; their servers are asked for them.
+/// The context windows of the models that would be used, as their servers report them.
 async fn windows(setup: &Setup, choice: &Choice) -> Vec<Finding> {
-    // Weights are loaded for a call, not for a look.
+    // Weights are only loaded for a call.
     if matches!(choice.model, ModelRef::Embedded(_)) {
         return Vec::new();
     }
@@ -194,7 +194,7 @@ async fn windows(setup: &Setup, choice: &Choice) -> Vec<Finding> {
     findings
 }
 
-/// Each value that is set, with its origin; the rest are built in.
+/// Prints each set value with its origin. The other values are built in.
 fn values(setup: &Setup) -> Result<(), Failure> {
     for (name, value) in &setup.config.values {
         if setup.json {

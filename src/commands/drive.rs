@@ -1,4 +1,4 @@
-//! Driving a run from the command line, and the last words.
+//! Drives a run from the command line, and prints the final messages.
 
 use std::sync::Arc;
 
@@ -35,12 +35,11 @@ use super::raise::flag_of;
 use super::tree_needs::{ModelWish, model_wish};
 use super::waits::{commands, waits_text};
 
-/// Lines of a failed script that are shown.
+/// How many lines of a failed script's output are shown.
 const SCRIPT_LINES: usize = 10;
 
-/// Chooses the model, says which and why, notes it in the settings, and puts the world together. A model that the
-/// settings name already stays, unless this command names another. `tree`: what a template's run executes, which may need
-/// no model.
+/// Chooses the model, says which and why, writes it to the settings, and builds the services. A model in the settings
+/// stays, unless this command names another. `tree` is the tree of a template run, which may need no model.
 pub(super) async fn prepare(
     setup: &Setup,
     work: &WorkArgs,
@@ -65,7 +64,7 @@ pub(super) async fn prepare(
                 &work.opened,
             )?));
         }
-        // Every task names a model of its own; none has to be found for them.
+        // Every task names a model, so no default model must be found.
         Some(ModelWish::Named(model)) if !setup.config.values.contains_key("model") => {
             by_template = settings.model.is_none();
             settings.model.get_or_insert(model);
@@ -108,7 +107,7 @@ pub(super) async fn prepare(
     Ok(Arc::new(services))
 }
 
-/// The run whose replies this one may use.
+/// The run whose replies this one may reuse.
 fn run_to_reuse(setup: &Setup, run: &RunId, name: &str) -> Result<RunId, Failure> {
     let found = find_run(&setup.existing_store()?, Some(name), |_| true, "")?;
     if found.run == *run {
@@ -117,7 +116,7 @@ fn run_to_reuse(setup: &Setup, run: &RunId, name: &str) -> Result<RunId, Failure
     Ok(found.run)
 }
 
-/// What a person should know before anything is sent.
+/// Prints what a person must know before anything is sent.
 fn tell_first(services: &Services, known: &[ModelInfo]) {
     known.iter().for_each(|model| services.warn_unknown_window(model));
     if let Ok(model) = services.models.model(Phase::Execute, None) {
@@ -125,7 +124,7 @@ fn tell_first(services: &Services, known: &[ModelInfo]) {
     }
 }
 
-/// What is wrong with prompts is found now, and not when a task is half done.
+/// Reports faulty prompts now, before tasks are half done.
 fn check_prompts(services: &Services) -> Result<(), Failure> {
     for key in PromptKey::ALL {
         if let Err(fault) = services.templates.get(*key) {
@@ -139,7 +138,7 @@ fn check_prompts(services: &Services) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A limit on cost that could not hold the model ends the command before anything is paid.
+/// Refuses a cost limit that cannot be enforced for the model, before anything is paid.
 fn refuse_unpriced(models: &Models, settings: &Settings) -> Result<(), Failure> {
     if settings.limits.max_cost_usd.is_none() || settings.limits.allow_unpriced {
         return Ok(());
@@ -150,7 +149,7 @@ fn refuse_unpriced(models: &Models, settings: &Settings) -> Result<(), Failure> 
     Err(Failure::usage(what, format!("{advice}, or allow it with --set limits.allow_unpriced=true")))
 }
 
-/// Drives to the end, with Ctrl-C stopping cleanly the first time and at once the second.
+/// Drives a run to the end. The first Ctrl-C stops it cleanly, the second at once.
 pub(super) async fn to_the_end(
     setup: &Setup,
     front: &Front,
@@ -172,7 +171,7 @@ pub(super) async fn to_the_end(
     Ok(Exit::from(outcome))
 }
 
-/// The answer of a finished run on stdout; files, cost and what to do next on stderr.
+/// Prints the answer of a finished run to stdout, and files, cost and the next steps to stderr.
 pub(super) fn last_words(setup: &Setup, run: &RunView, id: &RunId, outcome: Outcome) -> Result<(), Failure> {
     let summary = run.summary(true);
     if let Some(result) = result_of_tree(&setup.runs(), run) {
@@ -198,7 +197,7 @@ pub(super) fn last_words(setup: &Setup, run: &RunView, id: &RunId, outcome: Outc
     let mut words = term::outcome_words(outcome).to_owned();
     if let Some(message) = run.about().message.filter(|message| !words.starts_with(message.trim_end_matches('.'))) {
         let message = term::one_line(message, 600);
-        // What a provider refuses is said by itself, and once.
+        // The message of a provider's refusal is printed once, without other words.
         words = if outcome == Outcome::Misconfigured { message } else { format!("{words}: {message}") };
     }
     if outcome.is_finished() && run.is_read_only() {
@@ -237,7 +236,7 @@ pub(super) fn last_words(setup: &Setup, run: &RunView, id: &RunId, outcome: Outc
     Ok(())
 }
 
-/// What was taken off the plan, and what reviews said of their changes.
+/// Prints the removed tasks and what reviews said about their changes.
 fn tell_of_plan(run: &RunView) {
     for line in run.removals() {
         tell!("  {}", term::one_line(&line, 600));
@@ -247,7 +246,7 @@ fn tell_of_plan(run: &RunView) {
     }
 }
 
-/// What waits for an edit of the sheet to be fixed.
+/// Prints the tasks that wait until an edit of the sheet is fixed.
 fn tell_of_held(setup: &Setup, run: &RunView, id: &RunId, outcome: Outcome) {
     if let Some(held) = run.about().held_by_edit.filter(|_| outcome == Outcome::InputRequired) {
         let held: Vec<&str> = held.iter().map(Slug::as_str).collect();
@@ -262,7 +261,7 @@ fn tell_of_held(setup: &Setup, run: &RunView, id: &RunId, outcome: Outcome) {
     }
 }
 
-/// What a person does next, each with its command.
+/// Prints the next steps of a person, each with its command.
 fn tell_next(setup: &Setup, run: &RunView, id: &RunId, outcome: Outcome) -> Result<(), Failure> {
     let call = &setup.command;
     match outcome {
@@ -300,7 +299,7 @@ fn tell_next(setup: &Setup, run: &RunView, id: &RunId, outcome: Outcome) -> Resu
     Ok(())
 }
 
-/// How tasks that ended without output are done again, and how files that were asked for get written.
+/// Prints how to repeat tasks that ended without output, and how to get requested files written.
 fn tell_of_retry(setup: &Setup, run: &RunView, id: &RunId) {
     let call = &setup.command;
     let (empty, problems): (Vec<&TaskRun>, Vec<&TaskRun>) =
@@ -318,7 +317,7 @@ fn tell_of_retry(setup: &Setup, run: &RunView, id: &RunId) {
     }
 }
 
-/// What reads a dropped task, or one that is lost itself, does not come back.
+/// Whether a task does not come back: it is lost itself, or it reads a removed task.
 fn is_lost(run: &RunView, task: &TaskRun) -> bool {
     let mut seen = std::collections::BTreeSet::new();
     let mut open = vec![task];
@@ -335,7 +334,7 @@ fn is_lost(run: &RunView, task: &TaskRun) -> bool {
     false
 }
 
-/// The questions that wait, and how they are answered.
+/// Prints the open questions and how to answer them.
 fn tell_questions(setup: &Setup, run: &RunView, id: &RunId, verb: &str) {
     let asked = run.questions();
     for question in &asked {
@@ -344,21 +343,22 @@ fn tell_questions(setup: &Setup, run: &RunView, id: &RunId, verb: &str) {
     tell_part!("{}", how_to_answer(setup, &asked, id));
 }
 
-/// The gates that wait, and how they are answered. Beside questions, which of them ended the run is chance.
+/// Prints the open gates and how to answer them. If there are also questions, chance decides which of them ended the
+/// run.
 fn tell_gates(setup: &Setup, run: &RunView, id: &RunId) -> Result<(), Failure> {
     let gates = setup.runs().gates(run)?;
     tell_part!("{}", term::harmless(&waits_text(setup, &gates, id)));
     Ok(())
 }
 
-/// How what the run changed on disk can be taken back.
+/// Prints how to revert the run's changes on disk.
 fn tell_of_changes(setup: &Setup, run: &RunView, id: &RunId) {
     if run.all_tasks().flat_map(|task| &task.applied).any(|applied| !applied.reverted) {
         tell!("Revert the changes: {} undo {id}", setup.command);
     }
 }
 
-/// What the failed script complained, or printed; of several the first.
+/// The error output of the failed script, or else its output. The first one if several failed.
 fn said_by_script(error: &TaskError) -> Option<&str> {
     let ErrorKind::TaskFailure { details: Some(details), .. } = &error.kind else { return None };
     let own = [&details.script_stderr, &details.script_stdout].into_iter().flatten();
@@ -367,8 +367,8 @@ fn said_by_script(error: &TaskError) -> Option<&str> {
     own.or_else(|| inner().chain(details.subtask_error.as_deref()).find_map(said_by_script))
 }
 
-/// The beginning and the end of what a script said: there it says why. Some tell what is wrong and then how they are
-/// used, others all that they did first.
+/// The first and the last lines of a script's output, because one of them usually says why it failed. Some scripts
+/// print the error and then their usage. Others print everything that they did first.
 fn told_lines(text: &str) -> Vec<String> {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let cut = lines.len().saturating_sub(SCRIPT_LINES);
@@ -382,7 +382,7 @@ fn told_lines(text: &str) -> Vec<String> {
     told
 }
 
-/// The content of what is complete on stdout, or the whole result as JSON; everything else on stderr.
+/// Prints the content of a complete result, or the whole result as JSON, to stdout, and everything else to stderr.
 fn tree_words(
     setup: &Setup,
     run: &RunView,
@@ -438,7 +438,7 @@ fn tree_words(
     Ok(())
 }
 
-/// A drive fault as a failure with advice.
+/// Turns a drive fault into a failure with advice.
 pub(super) fn drive_failure(fault: &DriveFault, id: &RunId) -> Failure {
     Refusal::of_drive(fault, id, &format!("callsheet resume {id}")).into()
 }

@@ -1,4 +1,4 @@
-//! What a run of a sheet would do, as far as the sheet tells: a rough count, and said to be one.
+//! What a run of a sheet would do, estimated from the sheet. The output says that it is an estimate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -17,29 +17,29 @@ use serde::Serialize;
 use crate::models::{configured, provider_settings};
 use crate::setup::Setup;
 
-/// Tokens that every call reads whatever its task is, and about those that it writes.
+/// The number of tokens that a call reads for any task, and about the number that it writes.
 const STATIC: u64 = 800;
 const REPLY: u64 = 250;
-/// Tokens of a line, and of a heading's part, if nothing more is known.
+/// The number of tokens in a line, and in the part under a heading, if nothing more is known.
 const LINE: u64 = 12;
 const PART: u64 = 600;
-/// Bytes of a token, about.
+/// The average number of bytes in a token.
 const BYTES: u64 = 4;
 
-/// Counts of a sheet.
+/// The figures for a sheet.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Estimate {
     tasks: usize,
     sections: usize,
     writers: usize,
-    /// Readers that ask for approval before they run.
+    /// The number of readers that ask for approval before they run.
     askers: usize,
     least_calls: usize,
     most_calls: usize,
     about_tokens: u64,
-    /// Of the configured model; `None`: no model is set, or nothing is known of its price.
+    /// The cost with the configured model. `None` if no model is set or its price is unknown.
     about_usd: Option<f64>,
-    /// What it reads of the project.
+    /// What it reads from the project.
     reads: BTreeSet<String>,
     /// Lists whose items tasks are done for, each with the number of its items, as far as that is known.
     items: BTreeMap<String, Option<usize>>,
@@ -92,7 +92,7 @@ impl Estimate {
     }
 }
 
-/// How many model calls something makes, without repeated ones.
+/// The number of model calls, without repetitions.
 #[derive(Clone, Copy, Debug)]
 struct Calls {
     least: usize,
@@ -105,7 +105,7 @@ impl Calls {
         self.most = self.most.saturating_add(other.most);
     }
 
-    /// The calls of a task: refinement, executions (spec 10.1) with their reviews, merge.
+    /// The calls of a task: its refinement, its executions (spec 10.1) with their reviews, and its merge.
     fn of(setup: &Setup, task: &Task, skill: &SkillPolicy, settings: &Settings) -> Self {
         let turns = skill.limits.max_turns.unwrap_or(settings.limits.max_turns);
         if task.for_each.is_some() {
@@ -131,13 +131,13 @@ impl Calls {
     }
 }
 
-/// How many items a task is done for, as far as the sheet tells.
+/// The number of items a task is done for, if the sheet shows it.
 fn items(setup: &Setup, task: &Task) -> Option<usize> {
     let workspace = Workspace::new(&setup.project, &[]).ok()?;
     count_items(&task.source()?.target, &workspace)?.ok()
 }
 
-/// Executions of a task, and whether they read parts of one material, as far as the sheet tells.
+/// The number of executions of a task, and whether they read parts of one material, as far as the sheet shows.
 fn runs(setup: &Setup, task: &Task, skill: &SkillPolicy, settings: &Settings) -> (usize, bool) {
     if skill.mode != SkillMode::Interpret || skill.execution == ExecutionMode::Together {
         return (1, false);
@@ -155,7 +155,7 @@ fn runs(setup: &Setup, task: &Task, skill: &SkillPolicy, settings: &Settings) ->
     if parts || apart { (own.len(), apart) } else { (1, false) }
 }
 
-/// Tasks whose results no other task reads.
+/// The number of tasks whose results no other task reads.
 fn results(tasks: &[&Task]) -> usize {
     let read: BTreeSet<_> =
         tasks.iter().flat_map(|task| &task.references).filter_map(|reference| reference.target.producer()).collect();
@@ -167,7 +167,7 @@ fn to_usize(number: u32) -> usize {
 }
 
 impl fmt::Display for Estimate {
-    /// `12 tasks in 3 sections, 3 write; 15 to 19 calls, about 12,000 tokens, $0.03; reads 5 files`.
+    /// Prints `12 tasks in 3 sections, 3 write; 15 to 19 calls, about 12,000 tokens, $0.03; reads 5 files`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} in {}", counted(self.tasks, "task"), counted(self.sections, "section"))?;
         match self.writers {
@@ -200,7 +200,7 @@ impl fmt::Display for Estimate {
     }
 }
 
-/// Two digits that count.
+/// Rounds to two significant digits.
 fn rounded(tokens: u64) -> u64 {
     let unit = 10_u64.pow(tokens.checked_ilog10().unwrap_or(0).saturating_sub(1));
     tokens.saturating_add(unit / 2) / unit * unit
@@ -235,7 +235,7 @@ fn read_tokens(setup: &Setup, task: &Task, settings: &Settings) -> u64 {
     task.references.iter().map(|reference| one(&reference.target).min(most)).sum()
 }
 
-/// Prices of the model that executes, if the configuration names one.
+/// The prices of the executing model, if the configuration names one.
 fn prices(setup: &Setup) -> Option<Prices> {
     let began = setup.config.values.get("model").and_then(|value| value.value.as_str());
     let name = configured(&setup.config, Phase::Execute, None, began)?;

@@ -1,4 +1,4 @@
-//! `find`: what a run would find for a text, looked up by hand.
+//! `find`: shows what a run would find for a text.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use crate::setup::{Setup, config_failure};
 use crate::term::{harmless, one_line};
 use crate::wiring::without_model;
 
-/// Characters of an excerpt.
+/// The largest number of characters in an excerpt.
 const EXCERPT: usize = 160;
 
-/// Hears nothing: a lookup has its answer.
+/// Ignores signals, because a lookup prints only its result.
 struct Unheard;
 
 impl Observer for Unheard {
@@ -44,7 +44,8 @@ pub(super) fn find(setup: &Setup, arguments: &FindArgs) -> Result<Exit, Failure>
     Ok(Exit::Complete)
 }
 
-/// What a direct task would read for this request (spec 2.3): files that it names, and those that have its words.
+/// The files that a direct task would read for this request (spec 2.3): those that it names, and those that contain
+/// its words.
 fn by_words(setup: &Setup, services: &Services, text: &str, budget: u32) -> Result<usize, Failure> {
     let paths = named_references(text, services.disk()).into_iter().filter_map(|reference| match reference.target {
         Target::File { path, .. } | Target::Directory(path) => Some(path),
@@ -70,12 +71,12 @@ fn by_words(setup: &Setup, services: &Services, text: &str, budget: u32) -> Resu
         super::print(&harmless(&line))?;
     }
     if material.left_out > 0 && !setup.json {
-        tell!("{} more fit the words and have no room in `budget.material`", material.left_out);
+        tell!("{} more match the words but do not fit into `budget.material`", material.left_out);
     }
     Ok(found.len())
 }
 
-/// The line that has most of the words.
+/// The line that contains the most of the words.
 fn excerpt(services: &Services, reference: &Reference, text: &str) -> String {
     let budget = callsheet_core::nouns::Budget::default();
     let Ok(block) = shown_alone(&reference.target, services.disk(), &budget) else { return String::new() };
@@ -84,9 +85,9 @@ fn excerpt(services: &Services, reference: &Reference, text: &str) -> String {
         let words = Words::of(line);
         question.terms().iter().filter(|term| words.times(term) > 0).count()
     };
-    // Behind the heading and the mark of the block.
+    // Skip the heading and the mark of the block.
     let lines = block.text.lines().skip(2).filter(|line| !line.trim().is_empty() && !line.starts_with("```"));
-    // The first of those that fit best.
+    // Prefer the first of several best lines.
     let best = lines.map(|line| (fits(line), line)).reduce(|best, next| if next.0 > best.0 { next } else { best });
     one_line(best.map_or("", |(_, line)| line), EXCERPT)
 }
@@ -97,7 +98,7 @@ fn by_index(setup: &Setup, services: &Services, text: &str) -> Result<usize, Fai
     let runtime = super::runtime()?;
     let found = runtime.block_on(async {
         let looked = services.memory.get_relevant_context_for(query).await;
-        looked.map_err(|fault| Failure::internal(format!("can't look into the index: {}", fault.0), ""))
+        looked.map_err(|fault| Failure::internal(format!("can't search the index: {}", fault.0), ""))
     })?;
     for matched in &found.matches {
         let path = std::path::Path::new(&matched.0);

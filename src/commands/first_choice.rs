@@ -1,4 +1,4 @@
-//! The model of a run that begins: as configured, as recorded, or found.
+//! The model of a run that begins: configured, recorded, or found on this machine.
 
 use callsheet_models::config::ProcessEnvironment;
 
@@ -23,7 +23,7 @@ pub(super) async fn first_choice(setup: &Setup, work: &WorkArgs) -> Result<Choic
     }
 }
 
-/// Offers a model for download to a person whose run has none, before another process drives the run: that one can't ask.
+/// Offers to download a model before another process drives a run without one, because that process cannot ask.
 pub(super) fn download_first(setup: &Setup, cli: &Cli, work: Option<&WorkArgs>) -> Result<(), Failure> {
     let begins = matches!(&cli.command, Some(Command::Run(_) | Command::Plan(_)));
     let Some(work) = work.filter(|work| begins && work.replay.is_none() && !work.download) else { return Ok(()) };
@@ -37,17 +37,17 @@ pub(super) fn download_first(setup: &Setup, cli: &Cli, work: Option<&WorkArgs>) 
     })
 }
 
-/// Offers a model for download to a person who has none.
+/// Offers to download a model to a person who has none.
 pub(super) async fn offer_download(setup: &Setup) -> Result<(), Failure> {
     choose(&setup.config, &setup.folders, &ProcessEnvironment, Fetch::Ask).await.map(drop)
 }
 
-/// Whether somebody sits at the terminal who can be asked before a run begins.
+/// Whether a person at the terminal can be asked before a run begins.
 fn is_asked(setup: &Setup, work: &WorkArgs) -> bool {
     !setup.json && !work.print && term::is_attended()
 }
 
-/// A project that asks for a model gets no other one in silence: without trust it gets none.
+/// Refuses a run if an untrusted project names a model, because another model must not be used silently.
 fn refuse_untrusted_model(setup: &Setup, work: &WorkArgs) -> Result<(), Failure> {
     let asks = setup.config.untrusted.iter().find(|key| *key == "model" || key.starts_with("models."));
     match asks {

@@ -1,4 +1,4 @@
-//! A run as its record grows, for whoever looks at it from another process.
+//! Follows a run by its growing record, from a process that does not drive it.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use callsheet_store::LiveReader;
 
 use crate::setup::Setup;
 
-/// Looks between two questions whether a process drives the run.
+/// How many looks at the record there are for each check whether a process drives the run.
 const OWNER_EVERY: u32 = 6;
 
-/// Reads what is new.
+/// Reads new entries.
 pub(super) struct Follower {
     store: Arc<dyn Store>,
     live: LiveReader,
@@ -23,20 +23,21 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    /// Begins with the first fact.
+    /// Starts at the first entry.
     pub fn new(setup: &Setup, store: Arc<dyn Store>, id: &RunId) -> Self {
         let live = LiveReader::new(&setup.store_folder(), id);
         Self { store, live, id: id.clone(), next: 1, looks: 0, owner: None }
     }
 
-    /// What was recorded since. What cannot be read now may be read the next time.
+    /// The entries that were recorded since the last call. Entries that cannot be read now may be read by the next
+    /// call.
     pub fn entries(&mut self) -> Vec<LogEntry> {
         let entries = self.store.read(&self.id, self.next).unwrap_or_default();
         self.next = entries.last().map_or(self.next, |entry| entry.n.saturating_add(1));
         entries
     }
 
-    /// Whether a process drives the run, and whether that was looked at just now.
+    /// Whether a process drives the run, and whether that was checked just now.
     pub fn owner(&mut self) -> (bool, bool) {
         let is_fresh = self.looks.is_multiple_of(OWNER_EVERY);
         if is_fresh {
@@ -47,7 +48,8 @@ impl Follower {
         (self.owner.is_some(), is_fresh)
     }
 
-    /// What the process that drives the run has streamed of calls in progress. Reading it says that somebody looks.
+    /// The streamed text of calls in progress, from the process that drives the run. Reading it also tells that
+    /// process that somebody is looking.
     pub fn streams(&mut self) -> Vec<LiveText> {
         self.owner.as_deref().map(|owner| self.live.read(owner)).unwrap_or_default()
     }

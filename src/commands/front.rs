@@ -1,4 +1,4 @@
-//! Who hears of a run that this process drives, and what ends it from outside.
+//! Where a driver reports its run, and the signals that stop it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,14 +17,14 @@ use crate::relay::{self, Relayed, ToViewer};
 use crate::setup::Setup;
 use crate::term::{JsonLines, PlainLines};
 
-/// How often it is looked whether somebody watches.
+/// How often to check whether somebody is watching.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Whoever hears of the run: a viewer in another process, a reader of JSON, or a log.
+/// The receiver of a run's reports: a viewer in another process, a reader of JSON, or a log.
 pub(super) struct Front {
     pub(super) observer: Arc<dyn Observer>,
     plain: Option<Arc<PlainLines>>,
-    /// Facts of the run that were recorded before.
+    /// The number of entries that were recorded before.
     facts: AtomicU64,
 }
 
@@ -41,7 +41,7 @@ impl Front {
         Self { observer: Arc::clone(&lines) as Arc<dyn Observer>, plain: Some(lines), facts }
     }
 
-    /// Whether somebody is there to answer.
+    /// Says whether somebody is there to answer.
     pub fn attendance(&self, setup: &Setup, run: &RunId) -> Arc<dyn Attendance> {
         match relay::viewer_left() {
             Some(left) => Arc::new(Watched { left, setup: setup.clone(), run: run.clone() }),
@@ -49,7 +49,7 @@ impl Front {
         }
     }
 
-    /// A resumed run: the view starts from what is recorded.
+    /// Starts the view of a resumed run from its record.
     pub fn begin_with(&self, run: &RunView) {
         self.facts.store(run.cursor().0, Ordering::Relaxed);
         if let Some(plain) = &self.plain {
@@ -57,19 +57,20 @@ impl Front {
         }
     }
 
-    /// The run is about to be driven.
+    /// Reports that the run is about to be driven.
     pub fn begins(&self, id: &RunId) {
         if relay::is_on() {
             relay::tell(&Relayed::Run { run: id.clone(), facts: self.facts.load(Ordering::Relaxed) });
         }
     }
 
-    /// Says something to whoever watches.
+    /// Reports a notice.
     pub fn notice(&self, words: &str) {
         self.observer.see(&Signal::Notice(words));
     }
 
-    /// Ctrl-C, or the end of the terminal, stops cleanly the first time and at once the second. `resume`: the command that goes on.
+    /// Stops the run when Ctrl-C is pressed or the terminal goes away, cleanly the first time and at once the second.
+    /// `resume` is the command that continues the run.
     pub fn listen_for_interrupt(&self, stop: CancellationToken, resume: String) {
         let observer = Arc::clone(&self.observer);
         tokio::spawn(async move {
@@ -79,7 +80,7 @@ impl Front {
             observer.see(&Signal::Notice(&format!("Stopping; a second interrupt stops at once. Next: {resume}")));
             stop.cancel();
             if wait_for_signal().await.is_some() {
-                // The log is on disk; a resume settles what was in flight.
+                // The log is on disk. A resume settles what was in flight.
                 callsheet_tools::run_command::kill_all();
                 std::process::exit(130);
             }
@@ -87,7 +88,7 @@ impl Front {
     }
 }
 
-/// A viewer at the other end of the line, or whoever else looks at the run.
+/// Whether a viewer is at the other end of the connection, or somebody else is looking at the run.
 struct Watched {
     left: CancellationToken,
     setup: Setup,
@@ -105,7 +106,7 @@ impl Attendance for Watched {
     }
 }
 
-/// Whether this process was started with hangups ignored. Looked at once, before a handler of ours takes its place.
+/// Whether this process was started with hangups ignored. Checked once, before it installs its own handler.
 pub(super) fn ignores_hangup() -> bool {
     static IGNORED: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
     *IGNORED.get_or_init(|| {
@@ -116,11 +117,11 @@ pub(super) fn ignores_hangup() -> bool {
     })
 }
 
-/// Ctrl-C, a polite kill, or a terminal that goes away.
+/// Waits for Ctrl-C, a termination signal, or the end of the terminal.
 pub(super) async fn wait_for_signal() -> Option<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate()).ok()?;
-    // Under `nohup` a hangup is ignored, and stays so.
+    // With `nohup`, a hangup is ignored and must stay so.
     let mut hangup = if ignores_hangup() { None } else { signal(SignalKind::hangup()).ok() };
     let hung_up = async {
         match &mut hangup {

@@ -1,4 +1,4 @@
-//! `gc`: removes what no run of this project needs any more.
+//! `gc`: removes data that no run of this project needs any more.
 
 use callsheet_core::view::counted;
 use callsheet_store::{Collected, SqliteStore};
@@ -19,7 +19,9 @@ pub(super) fn gc(setup: &Setup, arguments: &GcArgs) -> Result<Exit, Failure> {
         return Ok(Exit::Complete);
     }
     if let Some((run, owner)) = &collected.at_work {
-        tell!("run {run} is at work ({owner}), so stored texts were left alone; call this again when it has ended");
+        tell!(
+            "run {run} is at work ({owner}), so stored texts were left alone; run `callsheet gc` again when it has ended"
+        );
     }
     super::say(setup, &words(&collected, arguments.dry_run))?;
     Ok(Exit::Complete)

@@ -1,4 +1,4 @@
-//! `grants`: what commands are allowed for longer than one answer.
+//! `grants`: lists, adds and revokes permissions of commands that last longer than one answer.
 
 use std::path::{Path, PathBuf};
 
@@ -32,7 +32,7 @@ fn give(setup: &Setup, what: GrantedThing, scope: &Scope, add: &GrantsAddArgs) -
     super::say(setup, &format!("grant {}: {}", grant.n, line(&grant)))
 }
 
-/// Where the arguments allow it.
+/// The scope that the arguments select.
 fn scope(setup: &Setup, add: &GrantsAddArgs) -> Result<Scope, Failure> {
     let Some(name) = &add.run else {
         return Ok(if add.everywhere { Scope::default() } else { setup.grants().here() });
@@ -55,11 +55,11 @@ pub(super) fn unusable(setup: &Setup, error: &std::io::Error) -> Failure {
     let file = setup.grants().file().display().to_string();
     Failure::internal(
         format!("can't use the list of grants, {file}: {error}"),
-        "repair or delete the file; until then no grant counts",
+        "repair or delete the file; until then, no grant is valid",
     )
 }
 
-/// Settings that grant something, and the kinds of grants that they are.
+/// The settings that grant something, with the kinds of grants.
 const SETTINGS: [(&str, &str); 4] =
     [("tools.hosts", "host"), ("tools.caches", "write"), ("tools.shown", "read"), ("tools.environment", "variable")];
 
@@ -94,7 +94,7 @@ fn list(setup: &Setup) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A grant in words: what, where, how long.
+/// A grant in words: what, where, and for how long.
 pub(super) fn line(grant: &Grant) -> String {
     let what = grant.what.shown();
     let Scope { project, run, task } = &grant.scope;
@@ -114,7 +114,7 @@ fn shown(path: &Path) -> String {
     visible_line(&path.display().to_string())
 }
 
-/// What the arguments mean, if it can be granted.
+/// What the arguments allow, if it can be granted.
 fn wanted(setup: &Setup, what: &GrantsWhat) -> Result<Vec<GrantedThing>, Failure> {
     match what {
         GrantsWhat::Host { names } => names.iter().map(|name| host(name)).collect(),
@@ -136,28 +136,28 @@ fn host(name: &str) -> Result<GrantedThing, Failure> {
         return Ok(GrantedThing::Host(name.to_owned()));
     }
     let advice = "name a host, such as crates.io, crates.io:8443, *.npmjs.org or localhost:5432";
-    Err(Failure::usage(format!("{} is no host", visible_line(name)), advice))
+    Err(Failure::usage(format!("{} is not a host", visible_line(name)), advice))
 }
 
 fn variable(name: &str) -> Result<GrantedThing, Failure> {
     let letters = name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
     let why = match () {
-        () if name.is_empty() || !letters => "is no name of a variable",
-        () if withheld().contains(name) => "holds the key of a provider, which no command sees",
+        () if name.is_empty() || !letters => "is not the name of a variable",
+        () if withheld().contains(name) => "contains the key of a provider, which commands never see",
         () => return Ok(GrantedThing::Variable(name.to_owned())),
     };
     Err(Failure::usage(format!("{} {why}", visible_line(name)), "name a variable of your environment"))
 }
 
-/// A folder that commands can be let write to: what the run would leave out is refused here.
+/// A folder that commands may be allowed to write to. Folders that a run would ignore are refused here.
 fn writable(setup: &Setup, path: &Path) -> Result<GrantedThing, Failure> {
     let folder = existing(path)?;
     let workspace = workspace(setup)?;
     if workspace.may_grant_writing(&folder) {
         return Ok(GrantedThing::Write(folder));
     }
-    let what = format!("commands can't be let write to {}", shown(&folder));
-    Err(Failure::usage(what, "name a folder that neither holds Callsheet's own folders nor lies in one"))
+    let what = format!("commands can't be allowed to write to {}", shown(&folder));
+    Err(Failure::usage(what, "name a folder that does not contain Callsheet's own folders and is not inside one"))
 }
 
 fn workspace(setup: &Setup) -> Result<Workspace, Failure> {
@@ -165,8 +165,8 @@ fn workspace(setup: &Setup) -> Result<Workspace, Failure> {
     Ok(setup.folders.kept().into_iter().fold(workspace, Workspace::keeping))
 }
 
-/// Something protected in the project, be it there or not. A path counts from where the person stands or, if it leads out of
-/// the project from there, from the project.
+/// A protected file or folder of the project, which need not exist. A path is relative to the person's current
+/// folder, or to the project if it would lead out of the project from there.
 fn protected(setup: &Setup, path: &Path) -> Result<GrantedThing, Failure> {
     let path = from_home(&path.to_string_lossy());
     let here = std::env::current_dir().unwrap_or_default();
@@ -175,8 +175,8 @@ fn protected(setup: &Setup, path: &Path) -> Result<GrantedThing, Failure> {
     if workspace(setup)?.may_grant_protected(below) {
         return Ok(GrantedThing::Protected(below.to_path_buf()));
     }
-    let what = format!("commands can't be let change {}", shown(&path));
-    Err(Failure::usage(what, "name something in the project, but neither `.callsheet` nor what lies in it"))
+    let what = format!("commands can't be allowed to change {}", shown(&path));
+    Err(Failure::usage(what, "name a file or folder of the project, except `.callsheet` and its contents"))
 }
 
 fn existing(path: &Path) -> Result<PathBuf, Failure> {

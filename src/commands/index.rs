@@ -1,4 +1,4 @@
-//! `index`: the metadata of the project's files, which lookups of fresh context search (spec "Templates" 13).
+//! `index`: builds the metadata of the project's files, which lookups of fresh context search (spec "Templates" 13).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ pub(super) fn index(setup: &Setup, arguments: &IndexArgs) -> Result<Exit, Failur
 
 fn build(setup: &Setup, index: &SqliteIndex, known: &[IndexEntry], arguments: &IndexArgs) -> Result<Exit, Failure> {
     let workspace = Workspace::new(&setup.project, &[]).map_err(|fault| Failure::usage(fault.to_string(), ""))?;
-    // Where commands could write at any time lies no git that is run.
+    // Do not run a `git` from a folder that commands can write to at any time.
     let mut granted = granted(setup);
     setup.grants().all().unwrap_or_default().iter().for_each(|grant| grant.add_to(&mut granted));
     let workspace = workspace.noting(setup.notes()).granting(granted);
@@ -43,7 +43,7 @@ fn build(setup: &Setup, index: &SqliteIndex, known: &[IndexEntry], arguments: &I
     tell(setup, known, &built)
 }
 
-/// How the index differs from what it was.
+/// Prints how the index changed.
 fn tell(setup: &Setup, known: &[IndexEntry], built: &Built) -> Result<Exit, Failure> {
     let known_by_path: BTreeMap<&str, &IndexEntry> = known.iter().map(|entry| (entry.path.as_str(), entry)).collect();
     let new = built.entries.iter().filter(|entry| !known_by_path.contains_key(entry.path.as_str())).count();
@@ -82,7 +82,7 @@ fn list(setup: &Setup, known: &[IndexEntry]) -> Result<Exit, Failure> {
     Ok(Exit::Complete)
 }
 
-/// Everything, or files and what lies below folders.
+/// Removes everything, or files and the contents of folders.
 fn remove(setup: &Setup, index: &SqliteIndex, known: &[IndexEntry], paths: &[PathBuf]) -> Result<Exit, Failure> {
     let wanted: Vec<PathBuf> = paths.iter().map(|path| absolute(&setup.project, path)).collect();
     let gone: Vec<IndexEntry> = known
@@ -99,7 +99,7 @@ fn remove(setup: &Setup, index: &SqliteIndex, known: &[IndexEntry], paths: &[Pat
     Ok(Exit::Complete)
 }
 
-/// A path as the index names it. The file need not be there any more.
+/// A path as the index names it. The file may no longer exist.
 fn absolute(project: &Path, path: &Path) -> PathBuf {
     let from_here = std::env::current_dir().map(|here| here.join(path)).ok();
     let here = from_here.and_then(|path| path.canonicalize().ok());

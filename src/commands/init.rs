@@ -1,5 +1,5 @@
-//! `init`: finds the models that can be used here, asks which one, writes it to the user's configuration file, and tests it
-//! with one short call. It never writes a key: those stay in the environment.
+//! `init`: finds the models that can be used here, asks which one to use, writes it to the user's configuration file,
+//! and tests it with one short call. It never writes API keys, which stay in the environment.
 
 use std::io::BufRead;
 use std::path::Path;
@@ -17,13 +17,13 @@ use crate::term::{duration, harmless, is_interactive};
 use super::model_test::{alone, until_interrupted};
 use super::say;
 
-/// Tokens of the test call.
+/// The token limit of the test call.
 const TEST_TOKENS: u32 = 16;
 
-/// Offers that are listed.
+/// The largest number of listed offers.
 const SHOWN: usize = 12;
 
-/// First lines of a new configuration file.
+/// The first lines of a new configuration file.
 const HEAD: &str = "\
 # Your settings for all projects. `callsheet doctor` prints each value and where it is set.
 # API keys stay in the environment; never write them here.
@@ -70,14 +70,14 @@ fn may_change(file: &Path, asks: bool) -> Result<bool, Failure> {
     Ok(answer.is_some_and(|answer| ["y", "yes"].contains(&answer.to_ascii_lowercase().as_str())))
 }
 
-/// The model to write; `None`: the person stopped.
+/// The model to write. `None` if the person stopped.
 async fn wanted(setup: &Setup, arguments: &InitArgs, asks: bool) -> Result<Option<ModelRef>, Failure> {
     if let Some(name) = &arguments.model {
         return name.parse().map(Some).map_err(|fault: ModelRefError| bad_name(&fault));
     }
     let offers = offers(&setup.folders, &ProcessEnvironment).await;
     if !asks {
-        // A download is not asked for by --yes alone.
+        // --yes alone does not permit a download.
         let first = offers
             .iter()
             .find(|offer| matches!(offer.what, Offered::Ready(_)))
@@ -105,7 +105,7 @@ async fn wanted(setup: &Setup, arguments: &InitArgs, asks: bool) -> Result<Optio
     }
 }
 
-/// The model of an offer, downloaded if it must be; `None`: the person stopped the download.
+/// The model of an offer, downloaded if necessary. `None` if the person stopped the download.
 async fn had(setup: &Setup, offer: &Offer) -> Result<Option<ModelRef>, Failure> {
     let row = match &offer.what {
         Offered::Ready(model) => return Ok(Some(model.clone())),
@@ -142,10 +142,10 @@ fn nothing_found(offers: &[Offer]) -> Failure {
     )
 }
 
-/// Sets the model in the file, which keeps everything else.
+/// Sets the model in the file and keeps everything else.
 fn write(file: &Path, model: &ModelRef) -> Result<(), Failure> {
     let fault = |what: String| Failure::internal(format!("can't write {}: {what}", file.display()), "");
-    // A person's file may be a link to where they keep all their settings.
+    // The file may be a link to the place where the person keeps their settings.
     let target = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
     let old = if target.exists() { std::fs::read_to_string(&target) } else { Ok(HEAD.to_owned()) };
     let old = old.map_err(|error| fault(error.to_string()))?;
@@ -156,7 +156,7 @@ fn write(file: &Path, model: &ModelRef) -> Result<(), Failure> {
         Some(item) => *item = value,
         None => drop(document.insert("model", value)),
     }
-    // The head of a file without keys belongs to its end.
+    // In a file without keys, leading comments are stored as its end.
     let fresh = document.len() == 1 && old.lines().all(|line| line.is_empty() || line.starts_with('#'));
     let text =
         if fresh { format!("{old}model = {}\n", toml_edit::value(model.to_string())) } else { document.to_string() };
@@ -168,7 +168,7 @@ fn write(file: &Path, model: &ModelRef) -> Result<(), Failure> {
     written.map_err(|error| fault(error.to_string()))
 }
 
-/// One short call.
+/// Tests the model with one short call.
 async fn test(setup: &Setup, model: ModelRef) -> Result<Exit, Failure> {
     let choice = Choice { model, reason: "as you asked".to_owned(), slots: None };
     let failed = |why: String| {
@@ -197,7 +197,7 @@ async fn test(setup: &Setup, model: ModelRef) -> Result<Exit, Failure> {
     Ok(Exit::Complete)
 }
 
-/// A question and its answer; `None`: nobody is there any more.
+/// Asks a question. `None` if nobody is there to answer any more.
 fn ask(question: &str) -> Option<String> {
     tell_part!("{}", harmless(question));
     let mut line = String::new();

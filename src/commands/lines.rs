@@ -1,4 +1,4 @@
-//! A run in plain lines, with its gates and questions asked at the terminal, whoever drives it.
+//! Shows a run in plain lines and asks its gates and questions at the terminal, whichever process drives it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,12 +18,12 @@ use crate::term::{self, Decision, PlainLines, TerminalPerson, outcome_words, pri
 
 use super::follow::Follower;
 
-/// How often the record is looked at.
+/// How often the record is read.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long an edit of the plan file is waited for before its gate is asked again.
+/// How long to wait for an edit of the plan file before the gate asks again.
 const EDITED: Duration = Duration::from_secs(1);
 
-/// Prints what a driver says that is not recorded.
+/// Prints a driver's message that is not recorded.
 pub(super) fn relayed_line(relayed: &Relayed) {
     match relayed.signal() {
         Some(signal) => PlainLines::default().see(&signal),
@@ -31,7 +31,8 @@ pub(super) fn relayed_line(relayed: &Relayed) {
     }
 }
 
-/// Shows a run until the process that drives it ends. `facts`: how many of its facts the person knows.
+/// Shows a run until the process that drives it ends. `facts` is the number of its entries that the person already
+/// knows.
 pub(super) async fn watch_lines(
     setup: &Setup,
     store: Arc<dyn Store>,
@@ -52,7 +53,7 @@ pub(super) async fn watch_lines(
             Some(driver) => tokio::select! {
                 relayed = driver.messages.recv() => match relayed {
                     Some(relayed) => {
-                        // What was recorded before comes first.
+                        // Print earlier entries first.
                         view.look();
                         relayed_line(&relayed);
                         continue;
@@ -70,7 +71,7 @@ pub(super) async fn watch_lines(
         if ended {
             break;
         }
-        // Reading says that somebody looks, once it is known who drives the run.
+        // Reading the streams tells the driver that somebody is looking, so first find out who drives the run.
         if driver.is_some() {
             view.follower.owner();
         }
@@ -100,11 +101,11 @@ struct LinesView {
 }
 
 impl LinesView {
-    /// Prints what was recorded since.
+    /// Prints the new entries.
     fn look(&mut self) {
         for fact in self.follower.entries() {
             if self.run.take(&fact).is_err() {
-                // The driver says what is wrong with its record.
+                // The driver itself reports a faulty record.
                 continue;
             }
             if fact.n > self.known {
@@ -116,7 +117,7 @@ impl LinesView {
     }
 }
 
-/// What a run asks of a person.
+/// A gate or a question for the person.
 #[derive(Clone, Debug, PartialEq)]
 enum Ask {
     Gate(Gate),
@@ -130,27 +131,27 @@ enum Attended {
     Nobody,
 }
 
-/// How one asking ended.
+/// The outcome of one question to the person.
 enum Asked {
-    /// The commands were given, or nothing was decided.
+    /// The commands were given, or the person decided nothing.
     Done,
-    /// A command was refused, or the plan file was edited: it is asked again.
+    /// A command was refused, or the plan file was edited, so the person is asked again.
     Again,
     /// Nobody is there.
     Nobody,
 }
 
-/// One question at a time is on the terminal.
+/// The dialogue at the terminal, which asks one thing at a time.
 struct Asking {
     runs: Arc<dyn RunControl>,
     person: Arc<TerminalPerson>,
     id: RunId,
     sheet: String,
-    /// What is asked now.
+    /// What is being asked now.
     now: Option<(Ask, CancellationToken, JoinHandle<Asked>)>,
-    /// What waits, as it was seen at the last look. What a driver answers by itself waits no longer at the next.
+    /// What waited at the last look. What the driver answers by itself no longer waits at the next look.
     seen: Vec<Ask>,
-    /// What has its answer on the way.
+    /// What was answered, with the answer not handled yet.
     answered: Vec<Ask>,
     attended: Attended,
 }
@@ -164,7 +165,7 @@ impl Asking {
         Self { runs, person, id: id.clone(), sheet, now: None, seen, answered, attended: Attended::Somebody }
     }
 
-    /// Asks what waits next, and hears what was answered.
+    /// Asks what waits next, and reads the answers.
     async fn go_on(&mut self, run: &RunView) -> Attended {
         let asked = run.questions();
         let gates = run.open_gates().into_iter().map(Ask::Gate);
@@ -222,7 +223,7 @@ impl Asking {
         Some((ask, cancel, task))
     }
 
-    /// Nothing is asked any more.
+    /// Withdraws the current question.
     fn withdraw(&mut self) {
         if let Some((_, cancel, _)) = self.now.take() {
             cancel.cancel();
@@ -254,7 +255,7 @@ async fn at_gate(
     }
 }
 
-/// Gives a command, and says what its receipt or refusal says.
+/// Gives a command and prints its receipt or refusal.
 fn give(runs: &dyn RunControl, id: &RunId, command: RunCommand) -> Asked {
     match Order::new(AnsweredBy::Terminal, command).and_then(|order| runs.order(id, &order)) {
         Ok(receipt) => {

@@ -26,7 +26,7 @@ use crate::wiring::{template_dirs, without_model};
 
 use super::skill::tool_specs;
 
-/// Words in the name of a file by which a checklist is one for Callsheet, and not somebody's list.
+/// Words in the name of a file that mark a checklist as one for Callsheet, rather than a person's private list.
 const CHECKLISTS: [&str; 5] = ["checklist", "todo", "sheet", "plan", "tasks"];
 
 pub(super) fn lsp(setup: &Setup) -> Result<Exit, Failure> {
@@ -38,7 +38,7 @@ pub(super) fn lsp(setup: &Setup) -> Result<Exit, Failure> {
     Ok(Exit::Complete)
 }
 
-/// Hears nothing: stdout belongs to the editor.
+/// Ignores signals, because stdout belongs to the editor.
 struct Unheard;
 
 impl Observer for Unheard {
@@ -100,7 +100,7 @@ impl Host<'_> {
     }
 
     fn template(&self, file: &Path, text: &str) -> Vec<Finding> {
-        // To check a file is not to act on it.
+        // Checking a file does not use it, so trust is not required.
         let dirs = TemplateDirs { trusted: Trusted::everything(), ..template_dirs(self.setup) };
         let issues = check_template_text(file, text, &dirs, &known(self.setup), self.settings.strict);
         let of_issue = |issue: tree::Issue| Finding {
@@ -117,7 +117,7 @@ impl Host<'_> {
     }
 }
 
-/// An issue as an editor shows it beside its place.
+/// The message of an issue that an editor shows at its place.
 fn words(what: &str, todo: &str, allowed: &[String]) -> String {
     let todo = if todo.is_empty() { String::new() } else { format!("; {todo}") };
     let allowed = if allowed.is_empty() { String::new() } else { format!(". Allowed: {}", allowed.join(", ")) };
@@ -136,7 +136,7 @@ impl Project for Host<'_> {
         }
         let own = file.starts_with(self.setup.folders.config.join("skills"));
         let shared = [".callsheet", ".agents", ".claude"].iter().any(|folder| above(folder));
-        // Other files in the folder of a skill are what it refers to.
+        // Other files in the folder of a skill are its references.
         let direct = file.parent().is_some_and(|folder| folder.ends_with("skills")) || file.ends_with("SKILL.md");
         if direct && (own || above("skills") && shared) {
             return Some(Kind::Skill);
@@ -178,8 +178,8 @@ impl Project for Host<'_> {
     fn shown(&self, target: &str) -> String {
         let target = match parse_target(target) {
             Ok(target @ (Target::File { .. } | Target::Directory(_) | Target::ProjectDescription)) => target,
-            Ok(_) => return "A run shows this; no file is behind it.".to_owned(),
-            Err(_) => return "This is no target of a link.".to_owned(),
+            Ok(_) => return "Only a run can show this; there is no file for it.".to_owned(),
+            Err(_) => return "This is not a link target.".to_owned(),
         };
         match shown_alone(&target, self.services.disk(), &self.settings.budget) {
             Ok(block) => {

@@ -1,4 +1,4 @@
-//! `man`: the man pages of all commands, for packages.
+//! `man`: writes the man pages of all commands, for packages.
 
 use crate::cli::{Exit, Failure, ManArgs, command};
 

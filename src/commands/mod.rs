@@ -1,4 +1,4 @@
-//! One file a command.
+//! The commands, one file for each.
 
 mod answer;
 mod attend;
@@ -66,7 +66,7 @@ use crate::left_out::{left_out, left_out_words};
 use crate::setup::Setup;
 use crate::term::Words;
 
-/// Does what was asked for.
+/// Carries out a command.
 ///
 /// # Errors
 /// What went wrong and what to do, with the exit code.
@@ -120,7 +120,7 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
     }
 }
 
-/// What is worth knowing before a command that works with models, or before any for who asks.
+/// Prints notices before a command that works with models, or with `--verbose` before any command.
 fn tell_first(cli: &Cli, command: &Command, setup: &Setup) -> Result<(), Failure> {
     let works = matches!(
         command,
@@ -131,7 +131,7 @@ fn tell_first(cli: &Cli, command: &Command, setup: &Setup) -> Result<(), Failure
             | Command::Continue(_)
             | Command::Retry(_)
     );
-    // The viewer of a driver said this already.
+    // The viewer of a driver has already printed this.
     if (works || cli.verbose > 0) && !crate::relay::is_on() {
         if let Some(words) = setup.place_words() {
             tell!("note: {words}");
@@ -152,7 +152,7 @@ fn completions(arguments: &CompletionsArgs) -> Result<Exit, Failure> {
     print(&String::from_utf8_lossy(&script)).map(|()| Exit::Complete)
 }
 
-/// Writes to stdout. A pipe or a terminal that was closed is the reader's wish, not a failure.
+/// Prints to stdout. A pipe or a terminal that the reader closed is not a failure.
 fn print(text: &str) -> Result<(), Failure> {
     printed(&Words::of(text))
 }
@@ -172,13 +172,13 @@ fn printed(words: &Words) -> Result<(), Failure> {
     }
 }
 
-/// A value as one line of JSON on stdout.
+/// Prints a value to stdout as one line of JSON.
 fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     let line = serde_json::to_string(value).map_err(|error| Failure::internal(error.to_string(), ""))?;
     printed(&Shown::json(&format!("{line}\n")).into())
 }
 
-/// Says what a command did that has nothing else to show: on stderr, or with `--json` as a notice.
+/// Prints what a command did if it has no other output: to stderr, or with `--json` as a notice.
 fn say(setup: &Setup, words: &str) -> Result<(), Failure> {
     if setup.json {
         return print_json(&serde_json::json!({ "notice": words }));
@@ -187,13 +187,13 @@ fn say(setup: &Setup, words: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A failure as one line of JSON on stdout, for whoever reads `--json`.
+/// Prints a failure to stdout as one line of JSON, for readers of `--json`.
 pub fn print_failure(failure: &Failure) {
-    // What cannot be written there was said on stderr already.
+    // If stdout cannot be written, stderr already has the message.
     let _closed = print_json(&failure.to_json());
 }
 
-/// A runtime for commands that wait. Dropping it never waits for a blocked read of the terminal.
+/// A runtime for asynchronous commands. Dropping it never waits for a blocked read of the terminal.
 fn runtime() -> Result<Waiting, Failure> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -206,7 +206,7 @@ fn runtime() -> Result<Waiting, Failure> {
 struct Waiting(Option<tokio::runtime::Runtime>);
 
 impl Waiting {
-    /// Lets something go on beside what is waited for.
+    /// Runs a future in the background.
     fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
         if let Some(runtime) = &self.0 {
             drop(runtime.spawn(future));

@@ -24,7 +24,7 @@ pub(super) fn model(setup: &Setup, command: &ModelCommand) -> Result<Exit, Failu
     })
 }
 
-/// What is there to be used.
+/// The models that are available.
 struct Inventory {
     servers: Vec<probe::Running>,
     keys: Vec<probe::KeyPresent>,

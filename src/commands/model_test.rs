@@ -1,4 +1,4 @@
-//! `model test`: how fast a model is and what it is good for, printed as it is found out.
+//! `model test`: tests how fast a model is and what it is good for, and prints each result at once.
 
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ pub(super) async fn test(setup: &Setup, arguments: &ModelTestArgs) -> Result<Exi
     Ok(Exit::Complete)
 }
 
-/// The chosen model, which does every job whatever the configuration names for a phase.
+/// The chosen model, which does every job even if the configuration names others for phases.
 pub(super) async fn alone(mut config: Config, choice: &Choice) -> Result<(Arc<Models>, Arc<dyn Model>), Failure> {
     config.values.retain(|key, _| key != "model" && !key.starts_with("models."));
     let models = Arc::new(Models::new(&config, choice, Tape::None, Box::new(|text| tell!("note: {text}")))?);
@@ -73,7 +73,7 @@ pub(super) async fn alone(mut config: Config, choice: &Choice) -> Result<(Arc<Mo
     Ok((models, model))
 }
 
-/// Cancelled by Ctrl-C.
+/// A token that Ctrl-C cancels.
 pub(super) fn until_interrupted() -> CancellationToken {
     let stop = CancellationToken::new();
     let interrupted = stop.clone();

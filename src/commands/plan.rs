@@ -1,4 +1,4 @@
-//! `plan`: plan only, and write an editable sheet.
+//! `plan`: plans only, and writes an editable sheet.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub(super) fn plan(setup: &Setup, arguments: &PlanArgs) -> Result<Exit, Failure>
         let services = prepare(setup, &arguments.work, &front, Arc::clone(&store), &id, &mut settings, None).await?;
         settings.plan_only = true;
         if settings.plan == Policy::Auto {
-            // Who asks for a plan gets one.
+            // `plan` always makes a plan.
             settings.plan = Policy::Always;
         }
         let session = begin_in(&services, session, EntrySpec::Prompt(prompt.clone()), settings)
@@ -60,7 +60,7 @@ pub(super) fn plan(setup: &Setup, arguments: &PlanArgs) -> Result<Exit, Failure>
     finish(setup, &output, &id, planned)
 }
 
-/// Writes or prints what was planned, or says why there is nothing.
+/// Writes or prints the plan, or says why there is none.
 fn finish(
     setup: &Setup,
     output: &Path,
@@ -69,7 +69,7 @@ fn finish(
 ) -> Result<Exit, Failure> {
     let to_stdout = output.as_os_str() == "-";
     match planned {
-        // A file keeps the sheet as it is; a terminal gets it without escapes.
+        // A file keeps the sheet as it is. A terminal gets it without escape sequences.
         Ok(sheet) if to_stdout && setup.json => {
             super::print_json(&serde_json::json!({ "result": Outcome::Planned, "run": id, "text": sheet }))
                 .map(|()| Exit::Complete)
@@ -105,7 +105,7 @@ fn finish(
     }
 }
 
-/// Where the plan is written.
+/// The file to which the plan is written.
 fn output(arguments: &PlanArgs) -> PathBuf {
     arguments.output.clone().unwrap_or_else(|| PathBuf::from("sheet.md"))
 }

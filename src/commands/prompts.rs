@@ -19,7 +19,7 @@ pub(super) fn prompts(setup: &Setup, command: &PromptsCommand) -> Result<Exit, F
     }
 }
 
-/// Each template that a run would use, whether it stands in for the shipped one, and what is wrong with it.
+/// Prints each template that a run would use, whether it replaces the bundled one, and its faults.
 fn list(setup: &Setup) -> Result<Exit, Failure> {
     let loaded = load_prompts(&prompt_dirs(setup));
     let bundled = Templates::bundled();
@@ -58,7 +58,7 @@ fn list(setup: &Setup) -> Result<Exit, Failure> {
     Ok(if sound { Exit::Complete } else { Exit::Usage })
 }
 
-/// Copies templates. All or none: a file that would be written over stops it before anything is written.
+/// Copies all templates or none. A file that would be overwritten stops the copy before anything is written.
 fn eject(setup: &Setup, arguments: &PromptsEjectArgs) -> Result<Exit, Failure> {
     let folder = match (&arguments.folder, arguments.user) {
         (Some(folder), _) => std::path::absolute(folder).unwrap_or_else(|_| folder.clone()),
@@ -92,7 +92,7 @@ fn eject(setup: &Setup, arguments: &PromptsEjectArgs) -> Result<Exit, Failure> {
     Ok(Exit::Complete)
 }
 
-/// A file made by somebody else in the meantime is not written over either.
+/// A file that somebody else creates in the meantime is not overwritten either.
 fn write(path: &PathBuf, text: &str, force: bool) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
     if force {

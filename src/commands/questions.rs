@@ -1,4 +1,4 @@
-//! Questions that wait, and the answers to them by name (spec "Templates" 14).
+//! Open questions, and answers to named questions (spec "Templates" 14).
 
 use callsheet_app::{Question, RunCommand};
 use callsheet_core::fuzzy;
@@ -8,11 +8,12 @@ use crate::cli::Failure;
 use crate::setup::Setup;
 use crate::term;
 
-/// What an answer says to which question: to the one whose name stands in front of a `=`, else to the first, all of it.
-/// One word there is a name, whatever it names: an answer that is meant for one question never goes to another.
+/// Finds the question for an answer. The question of the task before a `=`, or else the first question, gets it. A
+/// single word before the `=` always counts as the name of a task, so that an answer never goes to the wrong
+/// question.
 ///
 /// # Errors
-/// No question of that name is open.
+/// No question of a task with this name is open.
 pub(super) fn reply_to(asked: &[Question], given: &str) -> Result<RunCommand, Failure> {
     let (question, text) = match given.split_once('=').filter(|(name, _)| is_name(name)) {
         Some(("", text)) => (asked.first(), text),
@@ -41,7 +42,7 @@ fn no_question(asked: &[Question], name: &str) -> Failure {
     )
 }
 
-/// How several questions are answered, or the one there is: `answer: callsheet …`.
+/// How to answer the open questions: `answer: callsheet …`.
 pub(super) fn how_to_answer(setup: &Setup, asked: &[Question], id: &RunId) -> String {
     let command = format!("{} resume {id} --answer \"…\"", setup.command);
     match asked {

@@ -1,4 +1,4 @@
-//! Flags that raise limits of a run at work.
+//! Flags that raise limits of a working run.
 
 use callsheet_app::{Limit, Receipt, RunCommand};
 use callsheet_core::nouns::RunId;
@@ -9,17 +9,17 @@ use crate::setup::Setup;
 
 use super::answer::order;
 
-/// The limits that a run at work takes.
+/// The limits that can be raised in a working run.
 const RAISED: [Limit; 4] = [Limit::MaxCalls, Limit::MaxTokens, Limit::MaxCost, Limit::RunTimeout];
 
-/// The limits that flags give, by the names of the record.
+/// The limits from flags, by their names in the record.
 pub(super) fn given(setup: &Setup) -> Vec<(String, f64)> {
     let flags = setup.config.given();
     let limit = |limit: Limit| Some((limit.name().to_owned(), flags.values.get(&key(limit))?.value.as_f64()?));
     RAISED.into_iter().filter_map(limit).collect()
 }
 
-/// The flag that raises a limit of the run, with a space before it; nothing for other limits.
+/// The flag that raises a limit of the run, after a space. Empty for other limits.
 pub(super) fn flag_of(limit: Limit) -> String {
     if RAISED.contains(&limit) { format!(" --set {}=N", key(limit)) } else { String::new() }
 }
@@ -29,7 +29,7 @@ fn key(limit: Limit) -> String {
     format!("limits.{}", limit.name())
 }
 
-/// Nothing but limits changes while a run works.
+/// Refuses other flags, because only limits can change while a run works.
 pub(super) fn refuse_flags(setup: &Setup, id: &RunId) -> Result<(), Failure> {
     let reaches = |name: &String| RAISED.iter().any(|limit| key(*limit) == *name);
     if let Some((_, Value { origin: flag, .. })) = setup.config.given().values.iter().find(|(name, _)| !reaches(name)) {
@@ -39,7 +39,7 @@ pub(super) fn refuse_flags(setup: &Setup, id: &RunId) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Raises the limits that flags give. `None`: there are none.
+/// Raises the limits from flags. `None` if there are none.
 pub(super) fn raise(setup: &Setup, id: &RunId) -> Result<Option<Receipt>, Failure> {
     let limits = given(setup);
     if limits.is_empty() {

@@ -1,4 +1,4 @@
-//! `report`: a run as one file that can be sent to somebody.
+//! `report`: writes a run as one file that can be sent to somebody.
 
 use std::path::Path;
 
@@ -48,7 +48,7 @@ fn named_form(output: Option<&Path>) -> ReportFormat {
     if matches!(extension, Some("md" | "markdown")) { ReportFormat::Md } else { ReportFormat::Html }
 }
 
-/// `own`: a file beside those of the run, and none that the person named.
+/// Writes the file. `own` means that it is in the folder of the run and was not named by the person.
 fn write(file: &Path, text: &Shown, may_exist: bool, own: bool) -> Result<(), Failure> {
     if !may_exist && std::fs::symlink_metadata(file).is_ok() {
         return Err(Failure::usage(

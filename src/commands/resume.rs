@@ -1,4 +1,4 @@
-//! `resume`: go on with an interrupted or waiting run. One at work takes higher limits and answers.
+//! `resume`: continues an interrupted or waiting run. A working run takes higher limits and answers.
 
 use std::sync::Arc;
 
@@ -60,8 +60,8 @@ pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Fail
     resume_run(setup, &arguments.work, store, &found.run, run, ResumeKind::Resume)
 }
 
-/// Whether a run goes on with what it has left, or with what a person said since it ended. A failed or refused task goes on
-/// by `retry`, and a plan by the name of its run.
+/// Whether `resume` without a name continues this run, because it has work left or a message from a person since its
+/// end. `retry` continues failed and denied tasks, and the name of a run continues a plan.
 fn goes_on(setup: &Setup, store: &Arc<dyn Store>, found: &RunSummary) -> Result<bool, Failure> {
     match found.outcome {
         Some(outcome) if outcome.is_finished() || outcome == Outcome::Planned => {
@@ -72,13 +72,13 @@ fn goes_on(setup: &Setup, store: &Arc<dyn Store>, found: &RunSummary) -> Result<
     }
 }
 
-/// Whether a person left something for a run that has ended: a follow-up without a list, an edit, an answer.
+/// Whether a person left something for an ended run: a follow-up without a list, an edit, or an answer.
 fn has_more(setup: &Setup, store: &Arc<dyn Store>, id: &RunId, run: &RunView) -> Result<bool, Failure> {
     let left = run.about().pending_follow_up.is_some() || store.has_messages(id).map_err(store_failure)?;
     Ok(left || setup.runs().is_edited(id, run)?)
 }
 
-/// Takes a run up again and drives it to its end. `run` is what its log says.
+/// Resumes a run and drives it to its end. `run` is the run as recorded.
 pub(super) fn resume_run(
     setup: &Setup,
     work: &WorkArgs,
@@ -88,7 +88,7 @@ pub(super) fn resume_run(
     how: ResumeKind,
 ) -> Result<Exit, Failure> {
     let front = Front::new(setup, work);
-    // What the run was started with stays, unless this command says otherwise.
+    // The settings of the run's start stay, unless this command sets others.
     let given = setup.config.given();
     let mut settings = given.over(run.about().settings).map_err(config_failure)?;
     settings.plan_only &= how == ResumeKind::Resume && !run.about().has_list;
@@ -101,11 +101,11 @@ pub(super) fn resume_run(
         let follows_up = matches!(how, ResumeKind::Continue(_));
         let change = move |recorded: Settings| {
             let settings = Settings { limits: recorded.limits, ..prepared };
-            // The same values were laid over the settings above.
+            // The same values were already applied to the settings above.
             given.over(&settings).unwrap_or(settings)
         };
         let session = reopen(&services, id, run.into_run(), how, change).map_err(|fault| match &fault {
-            // Nothing of it is recorded yet: only the same command says the follow-up again.
+            // Nothing of the follow-up is recorded yet, so only the same command repeats it.
             fault if follows_up => {
                 Refusal::of_drive(fault, id, &format!("{} continue {id} \"…\"", setup.command)).into()
             }

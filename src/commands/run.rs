@@ -15,10 +15,10 @@ use crate::term;
 
 use super::drive::{Front, drive_failure, prepare, to_the_end};
 
-/// How a request and what was piped to it are put together.
+/// How a request and piped text are combined.
 const PIPED: &str = include_str!("prompts/piped.md");
 
-/// The request; `-` reads it from stdin.
+/// The request. `-` reads it from stdin.
 pub(super) fn request_text(request: &str) -> Result<String, Failure> {
     if request != "-" {
         return Ok(request.to_owned());
@@ -35,7 +35,7 @@ pub(super) fn request_text(request: &str) -> Result<String, Failure> {
     Ok(split_mark(&String::from_utf8_lossy(&bytes)).1.to_owned())
 }
 
-/// The request with what came in a pipe; alone, that is the request.
+/// The request with piped text added. Piped text without a request is the request.
 fn with_piped(request: &str) -> Result<String, Failure> {
     let piped = term::piped().map_err(|error| Failure::usage(format!("can't read standard input: {error}"), ""))?;
     if let Some(cut) = piped.cut {

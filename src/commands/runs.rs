@@ -1,4 +1,4 @@
-//! `runs`: the runs of this project, newest first.
+//! `runs`: lists the runs of this project, newest first.
 
 use std::path::Path;
 
@@ -52,7 +52,7 @@ fn print_run(setup: &Setup, run: &RunSummary) -> Result<(), Failure> {
     ))
 }
 
-/// Takes the runs over that this project had under another path.
+/// Adopts the runs that this project had under another path.
 fn adopt(setup: &Setup, from: Option<&Path>) -> Result<Exit, Failure> {
     let found = match from {
         Some(from) => std::path::absolute(from)

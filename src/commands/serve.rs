@@ -1,4 +1,4 @@
-//! `serve`: the live page, on this machine only.
+//! `serve`: serves the live page, only on this machine.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ pub(super) fn serve(setup: Setup, arguments: &ServeArgs) -> Result<Exit, Failure
     })
 }
 
-/// Hears nothing: whoever looks at the page is not at the terminal.
+/// Ignores signals, because people at the page do not look at the terminal.
 struct Unheard;
 
 impl Observer for Unheard {

@@ -1,4 +1,4 @@
-//! `sheet fmt`: a checklist as a sheet with keys, and the other way round.
+//! `sheet fmt`: converts a checklist into a sheet with keys, and the other way round.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(super) fn fmt(setup: &Setup, arguments: &SheetFmtArgs) -> Result<Exit, Failu
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let services = without_model(setup, observer, store, &RunId::new("fmt"), &settings, &arguments.work.opened)?;
     let reading = check_sheet(&services, &text, None, &settings);
-    // A sheet without goals is run with a request, and is none the worse for it here.
+    // A sheet without goals can be run with a request, so this is not an error here.
     let errors: Vec<_> =
         reading.list.issues.iter().filter(|issue| issue.severity == Severity::Error).cloned().collect();
     if errors.iter().any(|issue| issue.code != callsheet_core::issue::IssueCode::GoalsMissing) {
@@ -48,7 +48,7 @@ fn as_sheet(reading: &SheetReading) -> String {
     render_sheet(prompt, &list.goals, &SheetTask::of_list(list), &reading.no_longer_relevant)
 }
 
-/// The checklist, and what it does not hold.
+/// The checklist, and what it cannot express.
 fn as_checklist(reading: &SheetReading) -> (String, Vec<String>) {
     let written = write_checklist(&reading.list.value);
     let mut lost = Vec::new();
@@ -67,7 +67,7 @@ fn as_checklist(reading: &SheetReading) -> (String, Vec<String>) {
     (written.text, lost)
 }
 
-/// Prints or writes the sheet, and tells what it lacks.
+/// Prints or writes the sheet, and reports what it lacks.
 fn put(setup: &Setup, arguments: &SheetFmtArgs, text: &str, lost: &[String]) -> Result<Exit, Failure> {
     let output = arguments.output.as_deref().filter(|output| output.as_os_str() != "-");
     if let Some(file) = output {
@@ -90,7 +90,7 @@ fn put(setup: &Setup, arguments: &SheetFmtArgs, text: &str, lost: &[String]) -> 
         None => super::print(&harmless(text))?,
     }
     for lost in lost {
-        tell!("note: the new form does not hold {}", one_line(lost, 300));
+        tell!("note: the new form does not contain {}", one_line(lost, 300));
     }
     Ok(Exit::Complete)
 }

@@ -1,4 +1,5 @@
-//! `show`: a run, a task, a call with its prompt and reply, the facts, the timeline; why a task is not done: `why`.
+//! `show`: prints a run, a task, a call with its prompt and reply, the events, or the timeline. `why` explains why a
+//! task is not done.
 
 use std::sync::Arc;
 
@@ -70,7 +71,7 @@ pub(super) fn paged(text: &str, plain: bool) -> Result<Exit, Failure> {
     shown.map(|()| Exit::Complete)
 }
 
-/// What was asked for, as one object.
+/// Prints what was asked for as one object.
 fn as_json(
     setup: &Setup,
     store: &Arc<dyn Store>,
@@ -114,12 +115,12 @@ fn as_json(
     Ok(shown)
 }
 
-/// Whether a person's answer waits for the run to be resumed.
+/// Whether a person's answer waits until the run is resumed.
 fn is_answered(store: &dyn Store, found: &RunSummary) -> Result<bool, Failure> {
     Ok(found.owner.is_none() && store.has_messages(&found.run).map_err(store_failure)?)
 }
 
-/// The run with the edit of its sheet, if that is a valid one.
+/// The run with the edit of its sheet, if the edit is valid.
 fn now(setup: &Setup, store: &Arc<dyn Store>, found: &RunSummary) -> Result<Folded, Failure> {
     let folded = recorded(store, found)?;
     match setup.runs().take_in(found, &folded.run) {
@@ -130,7 +131,7 @@ fn now(setup: &Setup, store: &Arc<dyn Store>, found: &RunSummary) -> Result<Fold
     Ok(recorded(store, found)?)
 }
 
-/// Hunks are numbered in each change by itself, so one has to be named.
+/// The failure for several pending changes. Each change numbers its hunks separately, so one must be named.
 fn several_changes(id: &RunId, tasks: &[String], how: &str) -> Failure {
     Failure::usage(
         format!("run {id} has {} pending changes: {}", tasks.len(), tasks.join(", ")),
@@ -138,12 +139,12 @@ fn several_changes(id: &RunId, tasks: &[String], how: &str) -> Failure {
     )
 }
 
-/// Whether a person who says `name` means a task of the gate.
+/// Whether `name` refers to a task of the gate.
 fn is_asked(view: &GateView, name: &str) -> bool {
     asked_about(&view.gate).any(|task| task.as_str() == name || task.as_str().starts_with(&format!("{name}/")))
 }
 
-/// One hunk of the change that waits, as a person edits it (spec 11.4).
+/// One hunk of the pending change, as a person edits it (spec 11.4).
 fn hunk(waits: &[GateView], number: u32, task: Option<&str>, id: &RunId) -> Result<Hunk, Failure> {
     let changes: Vec<&GateView> =
         waits.iter().filter(|view| !view.hunks.is_empty() && task.is_none_or(|name| is_asked(view, name))).collect();
@@ -221,7 +222,7 @@ fn tree_text(result: &TaskResult) -> String {
     text
 }
 
-/// The models that answered, each with the phases it answered in if there were several.
+/// The models that answered, each with its phases if there were several models.
 fn models_text(run: &RunView) -> String {
     let mut models: Vec<(&str, Vec<String>)> = Vec::new();
     for call in run.calls() {
@@ -243,14 +244,14 @@ fn models_text(run: &RunView) -> String {
     }
 }
 
-/// A task, and those of the templates that it calls.
+/// The lines of a task and of the templates that it calls.
 fn task_lines(run: &RunView, task: &TaskRun, driven: bool) -> String {
     let below = run.tasks_below(&task.task.slug).filter(|task| task.state() != State::Dropped);
     let below: String = below.map(|task| format!("  {}", task_line(run, task, driven))).collect();
     format!("{}{below}", task_line(run, task, driven))
 }
 
-/// Where a task stands. `driven`: a process works at the run; without one nothing runs.
+/// The state of a task. `driven` means that a process drives the run. Without one, no task is running.
 pub(super) fn standing(run: &RunView, task: &TaskRun, driven: bool) -> State {
     let state = run.standing(task);
     if driven { state } else { state.at_rest() }
@@ -323,7 +324,7 @@ fn reply(store: &Arc<dyn Store>, call: &CallRecord) -> Result<ModelReply, Failur
         .map_err(|error| Failure::internal(format!("can't read the recorded reply: {error}"), ""))
 }
 
-/// The prompt as sent: system text, then each message under its role.
+/// The prompt as sent: the system text, then each message under its role.
 fn prompt_text(request: &ModelRequest) -> String {
     let mut text = format!("==== system\n{}\n", request.system);
     for message in &request.messages {
@@ -340,7 +341,7 @@ fn prompt_text(request: &ModelRequest) -> String {
     text
 }
 
-/// How the reply was drawn, as far as the model was told.
+/// The sampling parameters of the request, as far as they were sent.
 fn sampling(request: &ModelRequest) -> String {
     let temperature = request.temperature.map(|number| format!(", temperature {number}"));
     let seed = request.seed.map(|number| format!(", seed {number}"));

@@ -1,4 +1,4 @@
-//! `show --json`: a run as one JSON object, with all that the text says.
+//! `show --json`: prints a run as one JSON object with everything that the text form contains.
 
 use callsheet_app::{CallRecord, Review, RunView, TaskRun, answer_text, join_json, results_json, run_folder};
 use callsheet_core::record::CallKey;
@@ -10,7 +10,7 @@ use crate::setup::Setup;
 
 use super::show::standing;
 
-/// The run without what only its store and its neighbours know: `waits`, `question`, `task_result`.
+/// The run without the keys that need the store or its other parts: `waits`, `question`, `task_result`.
 pub(super) fn run_json(setup: &Setup, run: &RunView, found: &RunSummary) -> Value {
     let (id, driven) = (&found.run, found.owner.is_some());
     let tasks: Vec<Value> = run.all_tasks().map(|task| task_json(run, task, driven)).collect();
@@ -37,7 +37,7 @@ pub(super) fn run_json(setup: &Setup, run: &RunView, found: &RunSummary) -> Valu
 }
 
 pub(super) fn task_json(run: &RunView, task: &TaskRun, driven: bool) -> Value {
-    // Of an earlier list: in no step.
+    // A task of an earlier list has no step.
     let step = run.step_of(&task.task.slug).map(|step| step + 1);
     json!({
         "task": task.task.slug,
@@ -54,7 +54,7 @@ pub(super) fn task_json(run: &RunView, task: &TaskRun, driven: bool) -> Value {
     })
 }
 
-/// `missing`: what the reviewer says is missing. `failed`: why there is no verdict, or no second result.
+/// A review. `missing` is what the reviewer says is missing. `failed` is why there is no verdict or no second result.
 pub(super) fn review_json(review: &Review) -> Value {
     json!({ "over": review.is_over(), "missing": review.missing, "failed": review.failed() })
 }

@@ -1,4 +1,4 @@
-//! `show --task`: one task, all that it read, and what came of it.
+//! `show --task`: prints one task, everything that it read, and its result.
 
 use std::sync::Arc;
 
@@ -77,7 +77,7 @@ pub(super) fn text(store: &Arc<dyn Store>, run: &RunView, task: &TaskRun, driven
     Ok(text)
 }
 
-/// The same as one object.
+/// The task as one object.
 pub(super) fn json(store: &Arc<dyn Store>, run: &RunView, task: &TaskRun, driven: bool) -> Result<Value, Failure> {
     let mut shown = task_json(run, task, driven);
     let changes: Vec<Value> =
@@ -133,7 +133,7 @@ fn state(exec: &Execution) -> &'static str {
     }
 }
 
-/// One thing that the task read: what it refers to, or the output of a call.
+/// One item that the task read: a reference, or the output of a call.
 enum Read<'a> {
     Reference(&'a Reference),
     Call { call: &'a ToolRun, words: &'static str, bytes: Option<usize> },
@@ -168,7 +168,7 @@ impl Read<'_> {
     }
 }
 
-/// What stood in its prompts, each once: its references, then the outputs of its calls in order.
+/// The contents of its prompts, without duplicates: its references, then the outputs of its calls in order.
 fn all_read<'a>(store: &Arc<dyn Store>, task: &'a TaskRun) -> Vec<Read<'a>> {
     let mut references: Vec<&Reference> = Vec::new();
     let inputs = task.runs.iter().flat_map(|exec| &exec.input.references);
@@ -185,7 +185,7 @@ fn all_read<'a>(store: &Arc<dyn Store>, task: &'a TaskRun) -> Vec<Read<'a>> {
             ToolState::Done(ToolOutput::Answered(blob)) => ("answered by you", size(blob)),
             ToolState::Done(ToolOutput::Applied { .. }) => ("applied", None),
             ToolState::Done(ToolOutput::Rejected(_)) => ("could not be applied", None),
-            ToolState::Done(ToolOutput::Repeated { .. }) => ("as an earlier call", None),
+            ToolState::Done(ToolOutput::Repeated { .. }) => ("answered from an earlier call", None),
             ToolState::Done(ToolOutput::Interrupted) => ("interrupted", None),
             _ => ("not made yet", None),
         };

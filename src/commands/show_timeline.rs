@@ -1,4 +1,4 @@
-//! `show --timeline`: when each piece of work ran and what tasks waited for, beside the ideal time.
+//! `show --timeline`: prints when each piece of work ran, what tasks waited for, and the ideal time.
 
 use callsheet_app::RunView;
 use callsheet_core::events::LogEntry;
@@ -11,10 +11,10 @@ use crate::term::{duration, harmless, one_line};
 
 use super::show::paged;
 
-/// Cells of the picture.
+/// The width of the picture in cells.
 const WIDTH: u64 = 50;
 
-/// A line for each bar, then one for each wait; of programs the times of the whole last.
+/// Prints a line for each bar, then one for each wait. JSON output ends with the times of the whole run.
 pub(super) fn show(setup: &Setup, run: &RunView, facts: &[LogEntry], plain: bool) -> Result<Exit, Failure> {
     let (bars, waits) = (timeline(facts), waits(facts));
     if !setup.json {
@@ -67,7 +67,7 @@ fn text(run: &RunView, bars: &[Bar], waits: &[Wait]) -> String {
     text
 }
 
-/// A stretch of the time up to `end`; what lasted at all has a cell.
+/// A stretch of the time up to `end`. Every stretch gets at least one cell.
 fn strip(sign: char, (from, to): (u64, u64), end: u64) -> String {
     let first = (from.saturating_mul(WIDTH) / end).min(WIDTH - 1);
     let length = (to.saturating_mul(WIDTH) / end).saturating_sub(first).max(1);

@@ -54,7 +54,8 @@ fn list(setup: &Setup) -> Result<Exit, Failure> {
     Ok(if errors { Exit::Usage } else { Exit::Complete })
 }
 
-/// The file on stdout; on stderr where it comes from, what it stands in for and why its tasks wait for a person.
+/// Prints the file to stdout. Prints to stderr where it comes from, what it replaces, and why its tasks wait for a
+/// person.
 fn show(setup: &Setup, arguments: &SkillShowArgs) -> Result<Exit, Failure> {
     let tools = tool_specs();
     let loaded = load_skills(&skill_dirs(setup), SkillContext { tools: &tools, read_only_sandbox: false });
@@ -97,7 +98,7 @@ fn check(setup: &Setup, arguments: &SkillCheckArgs) -> Result<Exit, Failure> {
         return Err(Failure::usage(format!("{} does not exist", path.display()), ""));
     }
     let issues = if arguments.paths.is_empty() {
-        // To check a file is not to act on it.
+        // Checking a file does not use it, so trust is not required.
         load_skills(&SkillDirs { trusted: Trusted::everything(), ..skill_dirs(setup) }, context).issues
     } else {
         let paths: Vec<&Path> = arguments.paths.iter().map(PathBuf::as_path).collect();
@@ -110,7 +111,7 @@ fn check(setup: &Setup, arguments: &SkillCheckArgs) -> Result<Exit, Failure> {
     Ok(if errors { Exit::Usage } else { Exit::Complete })
 }
 
-/// Prints issues; true if there is an error.
+/// Prints issues. Returns whether there is an error.
 pub(super) fn report(setup: &Setup, issues: &[SkillIssue]) -> Result<bool, Failure> {
     for issue in issues {
         if setup.json {

@@ -1,4 +1,4 @@
-//! `skill new`: a commented skill file to begin with.
+//! `skill new`: creates a commented skill file.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -30,7 +30,7 @@ pub(super) fn new(setup: &Setup, arguments: &SkillNewArgs) -> Result<Exit, Failu
     refuse_bad_name(name, form, layer, &text)?;
     let single = folder.join(format!("{name}.md"));
     let inside = folder.join(name).join("SKILL.md");
-    // Two skills of one name in one directory are an error, whatever their forms (spec 7.5).
+    // Two skills with one name in one folder are an error, even in different forms (spec 7.5).
     for path in [&single, &inside] {
         if fs::symlink_metadata(path).is_ok() {
             return Err(Failure::usage(
@@ -57,7 +57,7 @@ pub(super) fn new(setup: &Setup, arguments: &SkillNewArgs) -> Result<Exit, Failu
     }
     super::print(&format!("{}\n", path.display()))?;
     if let Some(source) = known {
-        // The stronger layer is the smaller one.
+        // Stronger layers are ordered first.
         let verb = if layer < source.layer { "replaces" } else { "is replaced by" };
         tell!("note: it {verb} the skill of that name in {}", source.path);
     }
@@ -72,7 +72,7 @@ fn title(name: &str) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// The reader itself judges the name; it also keeps the path inside the folder.
+/// Refuses an invalid name with the checks of the reader, which also keep the path inside the folder.
 fn refuse_bad_name(name: &str, form: SkillForm, layer: SkillLayer, text: &str) -> Result<(), Failure> {
     if name.eq_ignore_ascii_case("readme") {
         return Err(Failure::usage(format!("Callsheet ignores a skill file named {name}"), "choose another name"));
@@ -92,7 +92,7 @@ fn refuse_bad_name(name: &str, form: SkillForm, layer: SkillLayer, text: &str) -
     }
 }
 
-/// A file made by somebody else in the meantime is not written over either.
+/// A file that somebody else creates in the meantime is not overwritten either.
 fn write(path: &Path, text: &str) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;

@@ -1,4 +1,4 @@
-//! `callsheet` alone: what is found here, and what to do next.
+//! `callsheet` without a command: prints what is found here and what to do next.
 
 use std::io::IsTerminal;
 
@@ -18,10 +18,10 @@ use super::attend::attend_command;
 use super::first_choice::offer_download;
 use super::watch::{screen_failure, watch_screen};
 
-/// Commands that are suggested.
+/// How many commands are suggested.
 const SUGGESTED: usize = 3;
 
-/// What is here.
+/// What is found here.
 struct Found {
     servers: Vec<probe::Running>,
     keys: Vec<probe::KeyPresent>,
@@ -39,7 +39,7 @@ pub(super) fn start(cli: &Cli) -> Result<Exit, Failure> {
         return found.on_screen(&setup);
     }
     super::print(&harmless(&found.text(&setup)))?;
-    // A script that forgot the command has to notice.
+    // A script that forgot the command must notice.
     Ok(if std::io::stdout().is_terminal() { Exit::Complete } else { Exit::Usage })
 }
 
@@ -53,7 +53,7 @@ impl Found {
         })
     }
 
-    /// The first screen, again after each run that was looked at there.
+    /// Shows the first screen, and again after each run that was opened from it.
     fn on_screen(self, setup: &Setup) -> Result<Exit, Failure> {
         let runs = self.runs.iter().map(|run| (state_of(run).to_owned(), run.request.clone())).collect();
         let home = Home::new(setup.runs().project(), self.rows(setup), runs);
@@ -87,7 +87,7 @@ impl Found {
         text + "`callsheet --help` lists all commands.\n"
     }
 
-    /// What was found, each with its name.
+    /// The found items, each with its name.
     fn rows(&self, setup: &Setup) -> Vec<(String, String)> {
         let file = setup.folders.config_file();
         let configured = match file.exists() {
@@ -122,7 +122,7 @@ impl Found {
         }
     }
 
-    /// Commands to try, the most useful one first.
+    /// Suggested commands, the most useful one first.
     fn next(&self, setup: &Setup) -> Vec<(String, String)> {
         let call = &setup.command;
         let mut next = Vec::new();
@@ -150,7 +150,7 @@ impl Found {
     }
 }
 
-/// How a run stands, in a few words.
+/// The state of a run in a few words.
 fn state_of(run: &RunSummary) -> &'static str {
     match (&run.owner, run.outcome) {
         (Some(_), _) => "running",
@@ -159,7 +159,7 @@ fn state_of(run: &RunSummary) -> &'static str {
     }
 }
 
-/// The command that goes on with a run that has not ended, and why it waits.
+/// The command that continues an unfinished run, and why the run waits.
 fn open_words(run: &RunSummary) -> Option<(&'static str, String)> {
     match (&run.owner, run.outcome) {
         (Some(_), _) => None,

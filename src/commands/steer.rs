@@ -1,4 +1,4 @@
-//! `retry` and `drop`: one task again, or not at all (spec 2.18). A living run takes it at once.
+//! `retry` and `drop`: repeats or removes tasks (spec 2.18). A run that a process drives does this at once.
 
 use callsheet_app::{Receipt, RunCommand};
 use callsheet_runtime::driver::ResumeKind;

@@ -1,4 +1,4 @@
-//! What `doctor` says of the stored runs.
+//! The findings of `doctor` about the stored runs.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use crate::setup::{Setup, store_failure};
 
 use super::doctor::{Finding, bad, good};
 
-/// Reads all that is stored of this project.
+/// Checks everything that is stored for this project.
 pub(super) fn stored(setup: &Setup) -> Vec<Finding> {
     let folder = setup.store_folder();
     if !setup.has_store() {
@@ -52,7 +52,7 @@ fn read(folder: &Path) -> Result<Vec<Finding>, Failure> {
     let names: Vec<&str> = known.iter().map(|run| run.run.as_str()).collect();
     findings.extend(lost_runs(folder, &names));
     if findings.is_empty() {
-        let whole = if runs == 1 { "is whole" } else { "are all whole" };
+        let whole = if runs == 1 { "is intact" } else { "are all intact" };
         findings.push(good(format!(
             "{} in the store {} {whole} ({} read)",
             counted(runs, "run"),
@@ -63,7 +63,11 @@ fn read(folder: &Path) -> Result<Vec<Finding>, Failure> {
         let whole = runs.saturating_sub(damaged.iter().filter(|(run, _)| run.is_some()).count());
         findings.insert(
             0,
-            good(format!("{whole} of {} in the store {} can be read whole", counted(runs, "run"), folder.display())),
+            good(format!(
+                "{whole} of {} in the store {} can be read completely",
+                counted(runs, "run"),
+                folder.display()
+            )),
         );
     }
     Ok(findings)
@@ -76,11 +80,13 @@ fn advice(damage: &Damage, folder: &Path) -> String {
             format!("restore {0} from a copy; `sqlite3 {0} .recover` saves what can be read", file.display())
         }
         Damage::Log { .. } => format!("restore {} from a copy, or start the run's request again", file.display()),
-        Damage::Texts { .. } => "what a run stores again is good again; else restore the store from a copy".to_owned(),
+        Damage::Texts { .. } => {
+            "a text is repaired when a run stores it again; otherwise restore the store from a copy".to_owned()
+        }
     }
 }
 
-/// Runs that changed files, and of which the store knows nothing any more.
+/// Runs that changed files and that the store no longer contains.
 fn lost_runs(folder: &Path, known: &[&str]) -> Vec<Finding> {
     let runs = std::fs::read_dir(folder.join("kept")).into_iter().flatten().flatten();
     let lost = runs.filter(|run| run.path().join("journal").is_dir());

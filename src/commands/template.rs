@@ -35,7 +35,7 @@ fn check(setup: &Setup, arguments: &TemplateCheckArgs) -> Result<Exit, Failure> 
     if let Some(path) = arguments.paths.iter().find(|path| !path.exists()) {
         return Err(Failure::usage(format!("{} does not exist", path.display()), near_files(path)));
     }
-    // To check a file is not to act on it.
+    // Checking a file does not use it, so trust is not required.
     let dirs = TemplateDirs { trusted: Trusted::everything(), ..template_dirs(setup) };
     let (known, strict) = (known(setup), arguments.strict);
     let (issues, unreadable) = if arguments.paths.is_empty() {
@@ -56,7 +56,7 @@ fn check(setup: &Setup, arguments: &TemplateCheckArgs) -> Result<Exit, Failure> 
     Ok(if blocked { Exit::Usage } else { Exit::Complete })
 }
 
-/// Prints every issue; true if one blocks.
+/// Prints all issues. Returns whether one blocks.
 fn report(setup: &Setup, issues: &[Issue], unreadable: &[UnreadableTemplate], strict: bool) -> Result<bool, Failure> {
     let mut blocked = !unreadable.is_empty();
     for issue in issues {
@@ -147,7 +147,7 @@ fn unknown(setup: &Setup, loaded: &LoadedTemplates, name: &str) -> Failure {
     Failure::usage(format!("there is no template {}", one_line(name, 64)), near)
 }
 
-/// One row of the table of context settings (spec 5). The parts of a reduce gather nothing of their own.
+/// Prints one row of the table of context settings (spec 5). The parts of a reduce collect no outputs of their own.
 fn settings_row(setup: &Setup, key: &str, name: &str, settings: Settings, gathers: bool) -> Result<(), Failure> {
     let fresh = if settings.fresh_context { "enabled" } else { "disabled" };
     let inherit = settings.inherit_context.as_str();
@@ -173,7 +173,7 @@ fn heading(setup: &Setup, first: &str) -> Result<(), Failure> {
     if setup.json { Ok(()) } else { row(names) }
 }
 
-/// The settings of every task of a template.
+/// Prints the settings of every task of a template.
 fn in_force(setup: &Setup, known: &Loaded) -> Result<(), Failure> {
     heading(setup, "task")?;
     let mut open = vec![(known.template.name.clone(), &known.template.body)];
@@ -189,7 +189,7 @@ fn in_force(setup: &Setup, known: &Loaded) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Files beside one that is not there whose names are nearly its own, as advice.
+/// Advice with similar file names in the folder of a missing file.
 pub(super) fn near_files(path: &Path) -> String {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let beside = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -199,7 +199,7 @@ pub(super) fn near_files(path: &Path) -> String {
     did_you_mean(&name, names.iter().map(String::as_str))
 }
 
-/// What the task at `FILE#ID` asks for, and the name of its template.
+/// The query from the task at `FILE#ID`, and the name of its template.
 fn node_query(node: &str) -> Result<(Query, String), Failure> {
     let (file, id) = node.rsplit_once('#').unwrap_or((node, ""));
     let text = std::fs::read_to_string(file).map_err(|error| {

@@ -1,4 +1,5 @@
-//! `template fmt`: a file in the short form or in XML, the same tree; `template schema`.
+//! `template fmt`: prints a file in the short form or in XML, with the same tree. `template schema` prints the
+//! schema.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -36,7 +37,7 @@ pub(super) fn fmt(setup: &Setup, arguments: &TemplateFmtArgs) -> Result<Exit, Fa
     let comments = comment_lines(&file, &text);
     let place = if arguments.write { Some(write(path, form, &printed)?) } else { None };
     if place.is_some() {
-        tell!("remove {file} when you are content: the same template in two files is an error");
+        tell!("remove {file} when you are satisfied: the same template in two files is an error");
     }
     if setup.json {
         let row = serde_json::json!({
@@ -51,12 +52,12 @@ pub(super) fn fmt(setup: &Setup, arguments: &TemplateFmtArgs) -> Result<Exit, Fa
     if !comments.is_empty() {
         let lines: Vec<String> = comments.iter().map(ToString::to_string).collect();
         let lines = lines.join(", ");
-        tell!("{file}: the comments on these lines are lost, copy them by hand: {}", lines);
+        tell!("{file}: the comments on these lines are lost; copy them by hand: {}", lines);
     }
     Ok(Exit::Complete)
 }
 
-/// The templates in a form, if they are the same there.
+/// The templates in a form, if the form preserves them.
 fn printed(file: &str, form: TemplateForm, reading: &FileReading) -> Result<String, Failure> {
     let (text, lost) = match form {
         TemplateForm::Yaml => print_short(&reading.templates),
@@ -73,7 +74,7 @@ fn printed(file: &str, form: TemplateForm, reading: &FileReading) -> Result<Stri
     Err(Failure::usage(what, "change that first; nothing was written"))
 }
 
-/// A file name by which the form is read.
+/// A file name with which the reader expects this form.
 fn name_of(form: TemplateForm) -> &'static str {
     match form {
         TemplateForm::Yaml => "printed.yaml",
@@ -81,7 +82,7 @@ fn name_of(form: TemplateForm) -> &'static str {
     }
 }
 
-/// Writes beside a file, never over one.
+/// Writes a new file beside the given one. Never overwrites a file.
 fn write(path: &Path, form: TemplateForm, text: &str) -> Result<String, Failure> {
     let ending = if form == TemplateForm::Yaml { "yaml" } else { "xml" };
     let place = path.with_extension(ending);

@@ -1,4 +1,4 @@
-//! `template new`: a commented template to begin with.
+//! `template new`: creates a commented template.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -56,7 +56,7 @@ pub(super) fn new(setup: &Setup, arguments: &TemplateNewArgs) -> Result<Exit, Fa
     Ok(Exit::Complete)
 }
 
-/// A file made by somebody else in the meantime is not written over either.
+/// A file that somebody else creates in the meantime is not overwritten either.
 fn write(path: &Path, text: &str) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;

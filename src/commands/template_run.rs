@@ -1,4 +1,4 @@
-//! `template run`: the template and everything it can reach is recorded as a tree, then driven like any other run.
+//! `template run`: records the template and everything that it can reach as a tree, and drives it like any other run.
 
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ use super::drive::{Front, drive_failure, prepare, to_the_end};
 use super::template_values::{bind_text, check_inputs, check_names, take_value};
 use super::tree_needs::unseen;
 
-/// Issues that are told of a template that cannot be run.
+/// How many issues of a faulty template are shown.
 const ISSUES: usize = 5;
 
 pub(super) fn run(setup: &Setup, arguments: &TemplateRunArgs) -> Result<Exit, Failure> {
@@ -48,7 +48,7 @@ pub(super) fn run(setup: &Setup, arguments: &TemplateRunArgs) -> Result<Exit, Fa
     })
 }
 
-/// The template with all that it calls, and the values that were given.
+/// The tree of the template with everything that it calls, and the given values.
 fn tree(setup: &Setup, arguments: &TemplateRunArgs) -> Result<Tree, Failure> {
     let name = plain_name(&arguments.name);
     let mut tree = tree_of(setup, name, setup.config.flag("strict"))?;
@@ -63,7 +63,7 @@ fn tree(setup: &Setup, arguments: &TemplateRunArgs) -> Result<Tree, Failure> {
     Ok(tree)
 }
 
-/// The files that a text names and that exist.
+/// The existing files that a text names.
 fn named_files(setup: &Setup, text: &str) -> Result<Vec<String>, Failure> {
     let settings = setup.config.settings().map_err(config_failure)?;
     let roots: Vec<PathBuf> = settings.read_roots.iter().map(PathBuf::from).collect();
@@ -93,7 +93,7 @@ fn tree_of(setup: &Setup, name: &str, strict: bool) -> Result<Tree, Failure> {
     take_matcher(setup, library, &skills, &mut tree)?;
     check_strictly(library, &tree, strict)?;
     if may_use_others(&tree) {
-        // Which of them is only known when a model asks, or splits a task.
+        // Which of them are needed is only known when a model asks for a subtask or splits a task.
         take_all(setup, library, &skills, &mut tree);
     }
     schemas(&mut tree);
@@ -101,8 +101,8 @@ fn tree_of(setup: &Setup, name: &str, strict: bool) -> Result<Tree, Failure> {
     Ok(tree)
 }
 
-/// The template that a request runs instead of planning, if all four conditions hold (spec "Templates" 10), with the
-/// words that show the choice.
+/// The template that a request runs instead of being planned, if all four conditions are true (spec "Templates" 10),
+/// with the message about the choice.
 pub(super) fn automatic(setup: &Setup, request: &str, strict: bool) -> Result<Option<(Tree, String)>, Failure> {
     let loaded = load(setup)?;
     let templates: Vec<&Template> = loaded.library.templates().map(|known| &known.template).collect();
@@ -125,12 +125,12 @@ pub(super) fn automatic(setup: &Setup, request: &str, strict: bool) -> Result<Op
     Ok(Some((tree, words)))
 }
 
-/// The name without the word that tells templates from skills.
+/// The name without its `template:` or `skill:` prefix.
 fn plain_name(name: &str) -> &str {
     name.strip_prefix("template:").unwrap_or(name)
 }
 
-/// What is wrong with a template that is not available, or that there is none.
+/// The failure for a template that has errors or does not exist.
 fn unknown(library: &Library, skills: &Catalog, name: &str, strict: bool) -> Failure {
     if library.unavailable().contains(name) {
         let (what, check) = match strict {
@@ -150,7 +150,7 @@ fn unknown(library: &Library, skills: &Catalog, name: &str, strict: bool) -> Fai
 }
 
 fn check_strictly(library: &Library, tree: &Tree, strict: bool) -> Result<(), Failure> {
-    // What is called and has warnings is not in the tree: it is not available.
+    // A called template with warnings is not available, so the tree does not contain it.
     let called = tree.templates.values().flat_map(|template| template.body.walk());
     let called: Vec<&str> = called.filter_map(|node| node.template.as_deref()).map(plain_name).collect();
     let concerns = |issue: &Issue| {

@@ -1,4 +1,4 @@
-//! Values that are given with `template run`.
+//! The input values of `template run`.
 
 use callsheet_core::evaluate::input_fault;
 use callsheet_core::record::Tree;
@@ -12,7 +12,8 @@ use crate::term::one_line;
 
 use super::run::request_text;
 
-/// `k=v`, `k=@file`, `k:=json`, `k:=@file`; anything else is text for the task, and `-` the text on stdin.
+/// Adds a value: `k=v`, `k=@file`, `k:=json`, `k:=@file`. Anything else is text for the task, and `-` is the text
+/// from stdin.
 pub(super) fn take_value(setup: &Setup, tree: &mut Tree, given: &str) -> Result<(), Failure> {
     let Some((key, value)) = given.split_once('=').filter(|(key, _)| is_name(key)) else {
         let text = request_text(given)?;
@@ -37,7 +38,7 @@ pub(super) fn take_value(setup: &Setup, tree: &mut Tree, given: &str) -> Result<
     }
 }
 
-/// JSON, or after `@` what a file holds: JSON, JSON Lines, a table or lines, by the ending of its name.
+/// Parses JSON, or with `@` the content of a file: JSON, JSON Lines, a table or lines, depending on its extension.
 fn json_value(key: &str, given: &str) -> Result<Value, Failure> {
     let Some(path) = given.strip_prefix('@') else {
         let advice = "after := write valid JSON, or @FILE for the value in a file";
@@ -50,7 +51,8 @@ fn json_value(key: &str, given: &str) -> Result<Value, Failure> {
     ValueForm::of(path).read(&text).map_err(|fault| wrong(fault.to_string(), advice))
 }
 
-/// A file as a value: its path, as the project calls it, where the template reads the files of this input; else its text.
+/// A file as a value. If the template reads the files of this input, the value is the path within the project,
+/// otherwise the text.
 fn file_value(setup: &Setup, tree: &Tree, key: &str, path: &str) -> std::io::Result<String> {
     let entry = tree.templates.get(&tree.entry);
     let paths = entry.into_iter().flat_map(|entry| entry.body.walk()).filter_map(|node| node.refs.as_ref());
@@ -67,7 +69,7 @@ fn is_name(key: &str) -> bool {
     callsheet_core::template::is_ident(key)
 }
 
-/// A value that nothing in the tree asks for is a mistake in its name.
+/// Refuses a value that nothing in the tree asks for, because its name must be misspelt.
 pub(super) fn check_names(tree: &Tree) -> Result<(), Failure> {
     let Some(entry) = tree.templates.get(&tree.entry) else { return Ok(()) };
     let asked = names_asked(entry, &|name| tree.templates.get(name));
@@ -83,7 +85,8 @@ pub(super) fn check_names(tree: &Tree) -> Result<(), Failure> {
     Err(Failure::usage(format!("{} takes no value `{}`", tree.entry, unknown.join("`, `")), one_line(&advice, 600)))
 }
 
-/// A text that stands alone is the value of the one input that is missing; otherwise the frame of the task has it.
+/// Binds a text without a name to the only missing input. If there is no such input, the text goes to the frame of
+/// the task.
 pub(super) fn bind_text(tree: &mut Tree) {
     if tree.text.trim().is_empty() {
         return;
@@ -100,7 +103,7 @@ pub(super) fn bind_text(tree: &mut Tree) {
     }
 }
 
-/// Inputs that are missing or of wrong types are said before a run is made, with what the template takes.
+/// Reports missing inputs and wrong types before a run is created, with the inputs of the template.
 pub(super) fn check_inputs(setup: &Setup, tree: &Tree) -> Result<(), Failure> {
     let Some(entry) = tree.templates.get(&tree.entry) else { return Ok(()) };
     let what = match input_fault(tree) {
@@ -117,7 +120,7 @@ pub(super) fn check_inputs(setup: &Setup, tree: &Tree) -> Result<(), Failure> {
     Err(Failure::usage(format!("{}: {what}", tree.entry), usage(setup, entry, &missing_of(tree, entry))))
 }
 
-/// How a template is run: the values that it takes, those that may be left out in brackets.
+/// The usage of a template: its values, with optional ones in brackets.
 fn usage(setup: &Setup, entry: &Template, missing: &[String]) -> String {
     let taken = entry.takes();
     let word = |name: &str, kind: ValueType| match kind {
@@ -135,7 +138,7 @@ fn usage(setup: &Setup, entry: &Template, missing: &[String]) -> String {
     format!("usage: {} template run {} {}", setup.command, entry.name, words.join(" "))
 }
 
-/// Values that the caller has to give and did not.
+/// The values that the caller must give and did not.
 fn missing_of(tree: &Tree, entry: &Template) -> Vec<String> {
     if let Some(params) = &entry.params {
         let lacks = params.iter().filter(|param| param.required && !tree.variables.contains_key(&param.name));

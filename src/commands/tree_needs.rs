@@ -1,20 +1,20 @@
-//! What the tree of a template's run needs: a model or none, and whether anything of it sees what was given.
+//! What the tree of a template run needs: whether it needs a model, and whether its tasks see the given values.
 
 use callsheet_core::record::Tree;
 use callsheet_core::template::{InheritContext, Node, names_its_provider};
 
-/// The model that a tree needs besides those its tasks name.
+/// The model that a tree needs in addition to those that its tasks name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ModelWish {
-    /// It asks no model.
+    /// No task asks a model.
     Nothing,
-    /// Every task names its own; this is the first.
+    /// Every task names its own model. This is the first.
     Named(String),
-    /// The default one.
+    /// The default model.
     Default,
 }
 
-/// Nodes that a run can come to, with whether the frame of the caller reaches them.
+/// The nodes that a run can reach, each with whether it gets the frame of the caller.
 fn reached(tree: &Tree) -> Vec<(&Node, bool)> {
     let mut out: Vec<(&Node, bool)> = Vec::new();
     let mut seen: Vec<(&String, bool)> = Vec::new();
@@ -35,7 +35,7 @@ fn reached(tree: &Tree) -> Vec<(&Node, bool)> {
     }
 }
 
-/// Which model a tree needs.
+/// The model that a tree needs.
 pub(super) fn model_wish(tree: &Tree) -> ModelWish {
     let nodes = reached(tree);
     let asks = |node: &&Node| node.kind.is_atomic();
@@ -58,7 +58,7 @@ fn own_model(node: &Node) -> Option<String> {
     node.providers.first().map(|provider| format!("{provider}/{model}"))
 }
 
-/// What was given and nothing of the tree will see, in words.
+/// The given values that no task will see, in words.
 pub(super) fn unseen(tree: &Tree) -> Vec<String> {
     let nodes = reached(tree);
     let asks = || nodes.iter().filter(|(node, _)| node.kind.is_atomic());

@@ -1,4 +1,5 @@
-//! What a model is good for: a few jobs in a small project made for them, each a run like any other, judged by code.
+//! Tests what a model is good for: it does a few jobs in a small project, each as an ordinary run, and code judges
+//! the results.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -24,40 +25,40 @@ use crate::wiring::{Parts, services};
 
 use super::drive::drive_failure;
 
-/// Files of the project, with their texts.
+/// The files of the project with their texts.
 const FILES: [(&str, &str); 2] =
     [("minutes.md", include_str!("trial/minutes.md")), (GREETING, include_str!("trial/greeting.py"))];
 
 const GREETING: &str = "greeting.py";
 
-/// What `greeting.py` is after the change that is asked for.
+/// The required content of `greeting.py` after the change.
 const CHANGED: &str = include_str!("trial/greeting_changed.py");
 
-/// Words of the right answer about the minutes.
+/// Words in the right answer about the minutes.
 const ANSWER: [&str; 2] = ["noor", "thursday"];
 
-/// Characters of a wrong answer that are shown.
+/// How many characters of a wrong answer are shown.
 const SHOWN: usize = 160;
 
-/// A skill and a request that needs it, a line each.
+/// Skills with requests that need them, one pair per line.
 const ROUTES: &str = include_str!("trial/route.tsv");
 
-/// A job.
+/// A test job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Job {
-    /// The skills of some requests.
+    /// Choose the skills for some requests.
     Route,
-    /// A list of two tasks.
+    /// Plan a list of two tasks.
     Plan,
-    /// A change of a small file.
+    /// Change a small file.
     Write,
-    /// A question about a text.
+    /// Answer a question about a text.
     Read,
 }
 
 impl Job {
-    /// All, in the order in which they are tried.
+    /// All jobs in their order.
     pub const ALL: [Self; 4] = [Self::Route, Self::Plan, Self::Write, Self::Read];
 
     /// Its name.
@@ -70,7 +71,7 @@ impl Job {
         }
     }
 
-    /// What a model that does it right is good for.
+    /// What a model is good for if it does the job right.
     pub fn good_for(self) -> &'static str {
         match self {
             Self::Route => "choosing skills",
@@ -80,7 +81,7 @@ impl Job {
         }
     }
 
-    /// The setting that gives it to another model.
+    /// The setting that gives the job to another model.
     pub fn setting(self) -> &'static str {
         match self {
             Self::Route | Self::Plan => "models.plan",
@@ -88,7 +89,7 @@ impl Job {
         }
     }
 
-    /// How its runs begin, each with the skill that it must get if that is what is tried.
+    /// The entries of its runs, each with the expected skill if the choice of a skill is tested.
     fn runs(self) -> Vec<(EntrySpec, Option<&'static str>)> {
         let request = |text: &str| EntrySpec::Prompt(text.to_owned());
         let skill = |name: &str, prompt: &str| EntrySpec::Skill { name: name.to_owned(), prompt: prompt.to_owned() };
@@ -103,7 +104,7 @@ impl Job {
         }
     }
 
-    /// One attempt, without gates: the first reply has to be right.
+    /// The settings for one attempt without gates, because the first reply must be right.
     fn settings(self) -> Settings {
         let mut settings = Settings {
             attempts: 1,
@@ -115,13 +116,13 @@ impl Job {
             ..Settings::default()
         };
         if self == Self::Route {
-            // A request that it takes for several tasks would be planned.
+            // A request that the model splits into several tasks would otherwise be planned.
             settings.limits.max_calls = 1;
         }
         settings
     }
 
-    /// What is not right about the ended run.
+    /// What is wrong with the ended run.
     fn wrong(self, run: &RunView, outcome: Outcome, project: &Path, skill: Option<&str>) -> Option<String> {
         if let Some(needed) = skill {
             let chosen = run.tasks().next().and_then(|task| task.task.skill.as_deref()).unwrap_or("no skill");
@@ -155,37 +156,37 @@ fn refused(run: &RunView) -> Option<String> {
     Some(error.what.clone())
 }
 
-/// How a job came out.
+/// The outcome of a job.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Tried {
     /// The job.
     #[serde(rename = "test")]
     pub job: Job,
-    /// As code judges it.
+    /// Whether the result is right, as judged by code.
     pub right: bool,
-    /// Time of its calls.
+    /// The time of its calls in seconds.
     pub seconds: f64,
-    /// Tokens written in a second of that time.
+    /// The number of tokens written per second of that time.
     pub tokens_per_second: f64,
-    /// What is not right.
+    /// What is wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wrong: Option<String>,
 }
 
-/// The models on trial.
+/// The models to test.
 pub(super) struct Trial<'a> {
-    /// The folders and the configuration that the models come from.
+    /// The folders and the configuration of the models.
     pub setup: &'a Setup,
     /// The models.
     pub models: Arc<Models>,
-    /// The one that was chosen.
+    /// The model that was chosen.
     pub choice: &'a Choice,
-    /// Ends it.
+    /// Stops the test.
     pub stop: CancellationToken,
 }
 
 impl Trial<'_> {
-    /// Does one job: right if all its runs are.
+    /// Does one job. It is right if all its runs are right.
     pub async fn of(&self, job: Job) -> Result<Tried, Failure> {
         let (mut ms, mut written, mut wrong) = (0, 0, None);
         for (entry, skill) in job.runs() {
@@ -202,7 +203,7 @@ impl Trial<'_> {
         Ok(Tried { job, right: wrong.is_none(), seconds, tokens_per_second, wrong })
     }
 
-    /// One run in a project of its own, and what is not right about it.
+    /// Runs one entry in a project of its own. Also returns what is wrong with it.
     async fn run(&self, job: Job, entry: EntrySpec, skill: Option<&str>) -> Result<(RunView, Option<String>), Failure> {
         let own = Permissions::from_mode(0o700);
         let folder = tempfile::Builder::new().permissions(own).tempdir().map_err(unwritten)?;
@@ -226,7 +227,8 @@ impl Trial<'_> {
         Ok((run, wrong))
     }
 
-    /// The project in a folder, with folders of the user beside it: no skill, template or prompt of theirs takes part.
+    /// Creates the project in a folder. The user's folders are beside it, so that no skill, template or prompt of the
+    /// user is used.
     fn project(&self, folder: &Path) -> std::io::Result<Setup> {
         let project = folder.canonicalize()?.join("project");
         std::fs::create_dir(&project)?;
@@ -243,10 +245,10 @@ impl Trial<'_> {
 
 fn unwritten(error: std::io::Error) -> Failure {
     let what = format!("can't make a temporary project: {error}");
-    Failure::internal(what, "check the space and the rights in the folder for temporary files")
+    Failure::internal(what, "check the free space and the permissions of the folder for temporary files")
 }
 
-/// Nobody watches: what counts is what came out.
+/// Ignores signals, because only the result counts.
 struct Quiet;
 
 impl Observer for Quiet {

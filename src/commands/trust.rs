@@ -1,4 +1,4 @@
-//! `trust`: let files of this project do what could harm, each bound to what it holds now.
+//! `trust`: lets files of this project do what could be harmful. Trust is bound to the current content of each file.
 
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::config::{Config, Trust};
 use crate::left_out::{left_out, shown};
 use crate::setup::{Setup, config_failure, project_config};
 
-/// One thing that waits for trust.
+/// One file that waits for trust.
 struct Waiting {
     what: String,
     gains: Vec<String>,
@@ -23,8 +23,8 @@ pub(super) fn trust(setup: &Setup, arguments: &TrustArgs) -> Result<Exit, Failur
     let mut trust = Trust::load(&setup.folders);
     if arguments.revoke {
         let was = trust.revoke(&setup.project).map_err(|error| unwritable(&error))?;
-        let now = if was { "is no longer trusted" } else { "was not trusted" };
-        let words = format!("what is in {} {now}", setup.project.display());
+        let now = if was { "are no longer trusted" } else { "were not trusted" };
+        let words = format!("the files in {} {now}", setup.project.display());
         return super::say(setup, &words).map(|()| Exit::Complete);
     }
     let waiting = waiting(setup, &trust)?;
@@ -71,7 +71,7 @@ fn waiting(setup: &Setup, trust: &Trust) -> Result<Vec<Waiting>, Failure> {
     Ok(waiting)
 }
 
-/// What each would gain, nothing of it cut or hidden.
+/// Prints what each file could do, without shortening or hiding anything.
 fn list(setup: &Setup, waiting: &[Waiting]) -> Result<(), Failure> {
     for one in waiting {
         if setup.json {

@@ -1,4 +1,4 @@
-//! `undo`: take the changes of a run, or of some of its tasks, back, byte for byte, newest first.
+//! `undo`: reverts the changes of a run or of some of its tasks, byte for byte, newest first.
 
 use callsheet_app::{RunCommand, undo_lines};
 
@@ -25,6 +25,6 @@ pub(super) fn undo(setup: &Setup, arguments: &UndoArgs) -> Result<Exit, Failure>
     Err(Failure::new(
         Exit::Incomplete,
         "some changes were not reverted, because their files changed after the run",
-        "fix these files by hand; the run's diffs under changes/ hold the originals",
+        "fix these files by hand; the run's diffs under changes/ contain the originals",
     ))
 }

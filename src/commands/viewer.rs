@@ -1,4 +1,4 @@
-//! The terminal that a full screen is drawn on: the gates as text, and the person's editor.
+//! The terminal behind the full screen: gates as text, and the person's editor.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::driver::interrupt;
 use crate::setup::Setup;
 use crate::term::{edit_file, edit_hunk, gate_text};
 
-/// A run on the full screen of this terminal. `driver`: the process that this one started for it.
+/// A run on the full screen of this terminal. `driver` is the process that this one started for the run.
 pub(super) fn viewer(setup: &Setup, id: &RunId, driver: Option<Pid>) -> Box<Viewer> {
     let sheet = setup.project.join(run_folder(id)).join("sheet.md");
     Box::new(Viewer { runs: Arc::new(setup.runs()), run: id.clone(), outside: Box::new(Terminal { sheet, driver }) })

@@ -1,4 +1,4 @@
-//! The gates that are open, what they ask, and the commands that answer them.
+//! The open gates, what they ask, and the commands that answer them.
 
 use callsheet_app::asked_about;
 use callsheet_core::nouns::RunId;
@@ -8,12 +8,12 @@ use callsheet_runtime::ports::GateView;
 use crate::setup::Setup;
 use crate::term::gate_text;
 
-/// The names by which a person answers for the tasks of a gate.
+/// The names by which a person refers to the tasks of a gate.
 pub(super) fn addresses(view: &GateView) -> Vec<String> {
     asked_about(&view.gate).map(ToString::to_string).collect()
 }
 
-/// What each open gate asks and how it is answered.
+/// What each open gate asks and how to answer it.
 pub(super) fn waits_text(setup: &Setup, waits: &[GateView], id: &RunId) -> String {
     let mut text = String::new();
     let call = &setup.command;
@@ -43,7 +43,8 @@ pub(super) fn waits_text(setup: &Setup, waits: &[GateView], id: &RunId) -> Strin
     text
 }
 
-/// The commands that approve and deny what a gate asks, and go on: with the names of its tasks, if others wait as well.
+/// The commands that approve and deny a gate and then resume the run. They contain the names of its tasks if other
+/// gates are open, too.
 pub(super) fn commands(setup: &Setup, waits: &[GateView], view: &GateView, id: &RunId) -> [String; 2] {
     let named: String = match waits {
         [_] => String::new(),
@@ -53,7 +54,7 @@ pub(super) fn commands(setup: &Setup, waits: &[GateView], view: &GateView, id: &
     [format!("{call} approve {id}{named} --resume"), format!("{call} deny {id}{named} --because \"…\" --resume")]
 }
 
-/// Whether a gate that is shown lists the call of another one.
+/// Whether the text of a shown gate already lists the call of the other gate.
 fn lists(shown: &GateView, other: &GateView) -> bool {
     shown.also.iter().any(|also| also.gate == other.gate)
 }

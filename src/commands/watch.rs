@@ -1,4 +1,4 @@
-//! `watch`, and whatever is shown of a run at work: on the full screen or in plain lines, whoever drives it.
+//! `watch`: shows a working run on the full screen or in plain lines, whichever process drives it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -21,7 +21,7 @@ use super::front::ignores_hangup;
 use super::lines::watch_lines;
 use super::viewer::viewer;
 
-/// How often the record is looked at.
+/// How often the record is read.
 const LOOK: Duration = Duration::from_millis(150);
 
 pub(super) fn watch(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Failure> {
@@ -40,15 +40,15 @@ pub(super) fn watch(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Fail
     runtime.block_on(watch_lines(setup, store, &found.run, None, found.facts))
 }
 
-/// A screen that cannot be had.
+/// The failure for a screen that cannot be used.
 pub(super) fn screen_failure(error: std::io::Error) -> Failure {
     Failure::internal(format!("can't use this terminal for a full screen: {error}"), "use --plain")
 }
 
-/// What a driver printed for the time after the screen.
+/// The output of a driver that is printed after the screen has closed.
 type LastWords = Arc<Mutex<Vec<Relayed>>>;
 
-/// Shows a run on the full screen until the person leaves. The screen stays when the run ends.
+/// Shows a run on the full screen until the person leaves. The screen stays open when the run ends.
 pub(super) fn watch_screen(setup: &Setup, id: &RunId, mut driver: Option<Driver>) -> Result<Exit, Failure> {
     let store = setup.existing_store()?;
     let (wire, news) = Wire::new();
@@ -85,7 +85,7 @@ pub(super) fn watch_screen(setup: &Setup, id: &RunId, mut driver: Option<Driver>
     }
 }
 
-/// How the run stands that the person leaves.
+/// Prints the state of the run that the person leaves.
 fn say_left(setup: &Setup, found: &RunSummary, run: &RunView) -> Result<Exit, Failure> {
     let (id, call) = (&found.run, &setup.command);
     let state = match (run.about().outcome, &found.owner) {
@@ -100,7 +100,7 @@ fn say_left(setup: &Setup, found: &RunSummary, run: &RunView) -> Result<Exit, Fa
     super::say(setup, &format!("run {id}: {state}")).map(|()| Exit::Complete)
 }
 
-/// The terminal is gone. The run stops, unless this process was told to outlive its terminal.
+/// Handles a lost terminal. The run stops, unless this process must outlive its terminal.
 fn gone(driver: Option<Driver>) -> Result<Exit, Failure> {
     let Some(mut driver) = driver else { return Ok(Exit::Cancelled) };
     if ignores_hangup() {
@@ -111,7 +111,7 @@ fn gone(driver: Option<Driver>) -> Result<Exit, Failure> {
     driver.end()
 }
 
-/// Tells the screen what the driver says, and keeps what it prints.
+/// Passes the driver's messages to the screen, and keeps its output.
 fn pass_on(mut messages: UnboundedReceiver<Relayed>, wire: &Wire, last_words: &LastWords) {
     while let Some(relayed) = messages.blocking_recv() {
         match relayed.signal() {
@@ -121,7 +121,7 @@ fn pass_on(mut messages: UnboundedReceiver<Relayed>, wire: &Wire, last_words: &L
     }
 }
 
-/// Tells the screen what is new.
+/// Passes news to the screen.
 struct Teller {
     follower: Follower,
     wire: Arc<Wire>,
@@ -130,9 +130,9 @@ struct Teller {
 }
 
 impl Teller {
-    /// False: nobody listens any more.
+    /// Passes what is new to the screen. Returns false if the screen was closed.
     fn tell(&mut self) -> bool {
-        // Before it is told that nobody drives the run: nothing that was streamed outlives that.
+        // Read this before reporting that nobody drives the run, because streamed text must not outlive its driver.
         let (driven, is_fresh) = self.follower.owner();
         let mut listens = true;
         for entry in self.follower.entries() {

@@ -1,4 +1,4 @@
-//! `show --why`: why tasks are not done, and what to do.
+//! `show --why`: explains why tasks are not done, and what to do.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::term::one_line;
 
 use super::raise::flag_of;
 
-/// Says it of a task and of those it waits for, or of each task that is not done.
+/// Explains a task and the tasks that it waits for, or every task that is not done.
 pub(super) fn why(setup: &Setup, run: &RunView, found: &RunSummary, task: Option<&str>) -> Result<Exit, Failure> {
     let tasks = run.explain_all(task.map(|task| named(run, task)).transpose()?);
     let at_work = found.owner.is_some();
@@ -43,7 +43,7 @@ pub(super) fn why(setup: &Setup, run: &RunView, found: &RunSummary, task: Option
         };
         super::print(&format!("run {}: {words}\n", found.run))?;
     } else if !at_work && run.about().outcome.is_none() {
-        super::print(&format!("nothing works at the run now: {} resume {}\n", setup.command, found.run))?;
+        super::print(&format!("no process drives the run now: {} resume {}\n", setup.command, found.run))?;
     }
     Ok(Exit::Complete)
 }
@@ -61,7 +61,7 @@ fn named(run: &RunView, name: &str) -> Result<Slug, Failure> {
     Err(Failure::usage(what, if near.is_empty() { all() } else { near }))
 }
 
-/// Whether it failed and cannot be done again: what read its result has gone on without it.
+/// Whether the task failed and cannot be repeated, because the reader of its result has gone on without it.
 fn is_lost(run: &RunView, task: &Slug, why: &Why) -> bool {
     let again = run.may_retry(task) && !run.task(task).is_some_and(TaskRun::reads_nothing);
     matches!(why, Why::Ended { state: State::Failed | State::Denied, .. }) && !again
@@ -77,7 +77,7 @@ fn advice(call: &str, run: &RunId, task: &Slug, why: &Why, at_work: bool) -> Opt
             Some(format!("{call} approve {run} {asked} --resume"))
         }
         Why::Question { .. } => Some(format!("{call} resume {run} --answer \"{task}=…\"")),
-        // A run at work takes a higher limit, and nothing else, by it.
+        // In a working run, only higher limits take effect through this command.
         Why::Limit { limit, .. } if !at_work || !flag_of(*limit).is_empty() => {
             Some(format!("{call} resume {run}{}", flag_of(*limit)))
         }

@@ -5,19 +5,20 @@ use std::path::{Path, PathBuf};
 use callsheet_core::nouns::BlobId;
 use etcetera::base_strategy::{BaseStrategy, Xdg};
 
-/// Where Callsheet keeps what belongs to the user.
+/// The folders with the user's data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Folders {
-    /// `config.toml`, `skills/`, `prompts/`.
+    /// The folder with `config.toml`, `skills/` and `prompts/`.
     pub config: PathBuf,
-    /// Fetched models.
+    /// The folder with downloaded models.
     pub data: PathBuf,
-    /// Trust, and what is kept of each project: its runs, their answers, its index. No command may write here.
+    /// The folder with trust and the data of each project: its runs, their answers and its index. Commands must not
+    /// write here.
     pub state: PathBuf,
 }
 
 impl Folders {
-    /// From the environment; `None` without a home directory.
+    /// The folders from the environment. `None` without a home directory.
     pub fn from_environment() -> Option<Self> {
         match std::env::var_os("CALLSHEET_HOME") {
             Some(home) if !home.is_empty() => Some(Self::below(Path::new(&home))),
@@ -33,7 +34,7 @@ impl Folders {
         }
     }
 
-    /// All below one folder.
+    /// All folders below one folder.
     pub fn below(home: &Path) -> Self {
         let home = std::path::absolute(home).unwrap_or_else(|_| home.to_path_buf());
         Self { config: home.clone(), data: home.join("data"), state: home.join("state") }
@@ -44,18 +45,18 @@ impl Folders {
         self.config.join("config.toml")
     }
 
-    /// Where the store of a project is: a folder by the hash of the project's canonical path.
+    /// The folder with the store of a project, named by the hash of the project's canonical path.
     pub fn store(&self, project: &Path) -> PathBuf {
         use std::os::unix::ffi::OsStrExt;
         self.state.join("projects").join(BlobId::of(project.as_os_str().as_bytes()).as_str())
     }
 
-    /// Folders that no command may write to: what is in them says what is approved.
+    /// The folders that commands must not write to, because their contents determine what is approved.
     pub fn kept(&self) -> [&Path; 2] {
         [&self.state, &self.config]
     }
 
-    /// Fetched embedded models.
+    /// The folder with downloaded embedded models.
     pub fn models(&self) -> PathBuf {
         self.data.join("models")
     }

@@ -1,5 +1,5 @@
-//! What the user allowed for longer than one answer (spec 11.14): a file in their state folder, which no command and no
-//! project can write.
+//! The permissions that the user granted for longer than one answer (spec 11.14). They are in a file in the user's
+//! state folder, which no command and no project can write.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use callsheet_runtime::ports::{Clock, Grants, SystemClock};
 
 use super::Folders;
 
-/// The user's grants, as one project sees them. Each look reads the file, so that what was revoked counts no more.
+/// The user's grants for one project. Every query reads the file, so a revoked grant is not used any more.
 #[derive(Clone, Debug)]
 pub struct GrantList {
     file: PathBuf,
@@ -23,15 +23,15 @@ impl GrantList {
         Self { file: folders.state.join("grants.json"), project: project.to_path_buf() }
     }
 
-    /// Where it is.
+    /// The file with the list.
     pub fn file(&self) -> &Path {
         &self.file
     }
 
-    /// All grants, also those of other projects and those that ended, in the order of their numbers.
+    /// All grants in the order of their numbers, including those of other projects and expired ones.
     ///
     /// # Errors
-    /// The file cannot be read, or is damaged.
+    /// The file cannot be read or is damaged.
     pub fn all(&self) -> io::Result<Vec<Grant>> {
         match std::fs::read(&self.file) {
             Ok(bytes) => Ok(serde_json::from_slice(&bytes)?),
@@ -40,12 +40,12 @@ impl GrantList {
         }
     }
 
-    /// This project.
+    /// The scope of this project.
     pub fn here(&self) -> Scope {
         Scope { project: Some(self.project.clone()), ..Scope::default() }
     }
 
-    /// Allows this, for so many milliseconds or until it is revoked. What was allowed there already keeps its number.
+    /// Adds a grant for some milliseconds or until it is revoked. An equal grant keeps its number.
     ///
     /// # Errors
     /// The file cannot be read or written.
@@ -63,7 +63,7 @@ impl GrantList {
         })
     }
 
-    /// Takes the grant with this number back; `None`: there is none.
+    /// Revokes the grant with this number. `None` if there is no such grant.
     ///
     /// # Errors
     /// The file cannot be read or written.
@@ -74,7 +74,7 @@ impl GrantList {
         })
     }
 
-    /// Changes the list while no other process does. Only the user may read it.
+    /// Changes the list while no other process does. Only the user may read the file.
     fn change<T>(&self, change: impl FnOnce(&mut Vec<Grant>) -> T) -> io::Result<T> {
         let folder = self.file.parent().unwrap_or(Path::new("."));
         create_private_folder(folder)?;
@@ -90,7 +90,7 @@ impl GrantList {
 }
 
 impl GrantList {
-    /// Those that count for a caller now. What cannot be read allows nothing; a run says so when it starts.
+    /// The valid grants for a caller. An unreadable list grants nothing, which a run reports when it starts.
     fn counting(&self, caller: Caller<'_>) -> impl Iterator<Item = Grant> {
         let now = SystemClock.now_ms();
         self.all().unwrap_or_default().into_iter().filter(move |grant| grant.counts(&self.project, caller, now))

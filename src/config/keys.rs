@@ -1,5 +1,5 @@
-//! Every key a configuration file may set: its type, whether an untrusted project may set it, and the words `doctor`
-//! and the documentation show.
+//! All keys of a configuration file: the type, whether an untrusted project may set it, and the description for
+//! `doctor` and the documentation.
 
 /// Type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub enum Kind {
     AtLeastOne,
     /// A number, at least 0.
     Number,
-    /// A number above 0 and at most 1.
+    /// A number above 0 and up to 1.
     Share,
     /// `true` or `false`.
     Flag,
@@ -20,35 +20,35 @@ pub enum Kind {
     List,
     /// One of these words.
     Word(&'static [&'static str]),
-    /// What happens at a gate when nobody can answer: a word, or slugs of tasks.
+    /// What happens at a gate if nobody can answer: a word, or slugs of tasks.
     Headless,
     /// A program and its arguments: a list, or a text of words.
     Command,
 }
 
-/// Whose file may set a key.
+/// Which files may set a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SetBy {
-    /// Any project's.
+    /// The file of any project.
     AnyProject,
-    /// That of a project which the user trusts.
+    /// The file of a project that the user trusts.
     TrustedProject,
-    /// Only the user's own.
+    /// Only the user's file.
     User,
 }
 
-/// One key. `*` in the name stands for a name chosen by the user.
+/// A key. `*` in its name stands for a name that the user chooses.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// Dotted name.
+    /// The dotted name.
     pub name: &'static str,
-    /// Type.
+    /// The type.
     pub kind: Kind,
-    /// Whose file may set it.
+    /// Which files may set it.
     pub set_by: SetBy,
-    /// What it means.
+    /// The description.
     pub about: &'static str,
-    /// The field of the settings that it sets, where that has another name.
+    /// The field of the settings that it sets, if the field has another name.
     pub field: Option<&'static str>,
 }
 
@@ -83,7 +83,7 @@ pub const KEYS: &[Key] = &[
     guarded("models.iterate", Kind::Text, "model that reviews the task list after a round"),
     guarded("providers.*.dialect", DIALECT, "wire format of a provider"),
     guarded("providers.*.base_url", Kind::Text, "address of the provider"),
-    guarded("providers.*.api_key_env", Kind::Text, "name of the environment variable that holds the API key"),
+    guarded("providers.*.api_key_env", Kind::Text, "name of the environment variable with the API key"),
     guarded("providers.*.slots", Kind::Count, "requests that the provider accepts in parallel"),
     guarded("providers.*.window", Kind::AtLeastOne, "context window in tokens"),
     guarded(
@@ -106,9 +106,9 @@ pub const KEYS: &[Key] = &[
     guarded(
         "providers.*.max_tokens_name",
         Kind::Text,
-        "what the provider calls the limit of a reply; by default max_tokens",
+        "name of the provider's parameter for the limit of a reply; by default max_tokens",
     ),
-    guarded("providers.*.max_output", Kind::AtLeastOne, "largest limit of a reply in tokens that the provider takes"),
+    guarded("providers.*.max_output", Kind::AtLeastOne, "largest limit of a reply in tokens that the provider accepts"),
     guarded("providers.*.price_input", Kind::Number, "US dollars per million input tokens"),
     guarded(
         "providers.*.price_cached_input",
@@ -129,7 +129,7 @@ pub const KEYS: &[Key] = &[
     open(
         "sections",
         Kind::Word(&["dependencies", "strict"]),
-        "order of task sections; dependencies: what only reads starts once its inputs are there and no earlier task that changes files is left",
+        "order of task sections; dependencies: a task that only reads starts when its inputs exist and no earlier task that changes files is unfinished",
     ),
     open("iterate", POLICY, "when to review the task list after a round"),
     open("merge", Kind::Word(&["code", "model"]), "how to merge several runs of a task into one result"),
@@ -142,7 +142,7 @@ pub const KEYS: &[Key] = &[
     open(
         "temperature",
         Kind::Number,
-        "sampling temperature of executions; other calls have 0, attempts after the first at least 0.3",
+        "sampling temperature of executions; other calls use 0, attempts after the first at least 0.3",
     ),
     open("seed", Kind::Count, "sampling seed, raised by 1 with each attempt"),
     guarded("approval.mode", Kind::Word(&["both", "before-run", "before-apply", "never"]), "when to ask for approval")
@@ -154,7 +154,7 @@ pub const KEYS: &[Key] = &[
     own(
         "notify",
         Kind::List,
-        "program and arguments that tell you when a run waits for you or has ended while nobody looks; a sentence is added",
+        "program and arguments that tell you when a run waits for you or has ended while nobody looks; Callsheet adds a sentence as the last argument",
     ),
     own(
         "tools.caches",
@@ -164,7 +164,7 @@ pub const KEYS: &[Key] = &[
     own(
         "tools.shown",
         Kind::List,
-        "folders and files of yours that commands may read besides the project and the programs they need",
+        "your folders and files that commands may read, in addition to the project and the programs they need",
     ),
     own("tools.environment", Kind::List, "names of further environment variables that commands see"),
     own(
@@ -175,17 +175,17 @@ pub const KEYS: &[Key] = &[
     own(
         "tools.memory_mb",
         Kind::AtLeastOne,
-        "limit on the memory of all processes of a command together, in MiB; default three quarters of what there is",
+        "limit on the memory of all processes of a command together, in MiB; default three quarters of the machine's memory",
     ),
     own(
         "tools.cpu_seconds",
         Kind::AtLeastOne,
-        "limit on the processor time of all processes of a command together, in seconds; default none, since its time ends it",
+        "limit on the processor time of all processes of a command together, in seconds; default none, because its time limit ends it",
     ),
     own(
         "tools.contained",
         Kind::Flag,
-        "true: a container around Callsheet is the border of commands where the system refuses them one of their own",
+        "true: a container around Callsheet confines commands if the system does not allow them a sandbox of their own",
     ),
     guarded(
         "checks.*",
@@ -206,7 +206,7 @@ pub const KEYS: &[Key] = &[
     open("tools.disabled", Kind::List, "disabled tools"),
     open("budget.reference", Kind::Count, "token limit per reference at execution"),
     open("budget.prompt", Kind::Count, "token limit for all references in one prompt"),
-    open("budget.material", Kind::Count, "token limit of what a request reads that is not planned"),
+    open("budget.material", Kind::Count, "token limit of the files that an unplanned request reads"),
     open("budget.preview", Kind::Count, "token limit per reference at refinement"),
     guarded("limits.max_turns", Kind::Count, "limit on turns of a loop task"),
     guarded("limits.max_context_fraction", Kind::Share, "share of the context window that a prompt may fill"),
@@ -220,10 +220,11 @@ pub const KEYS: &[Key] = &[
     guarded("limits.warning_threshold", Kind::Share, "share of a limit at which Callsheet warns you"),
 ];
 
-/// What `approval.headless` may be in a file or variable; more is given by a flag, for one run.
+/// The values of `approval.headless` that a file or variable may set. Other values can only be set by a flag, for one
+/// run.
 pub(super) const STANDING_HEADLESS: &[&str] = &["stop", "deny"];
 
-/// The key that a dotted name means.
+/// The key for a dotted name.
 pub fn key(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| {
         let mut pattern = key.name.split('.');

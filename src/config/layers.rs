@@ -1,4 +1,4 @@
-//! Reading the layers and laying them over each other.
+//! Reads the layers of the configuration and merges them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +13,7 @@ use toml_edit::{Document, Item};
 use super::keys::{KEYS, STANDING_HEADLESS, SetBy};
 use super::{Folders, Kind, Setting, Trust, key};
 
-/// Where a value came from.
+/// The origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A flag of the command.
@@ -43,11 +43,11 @@ pub struct Value {
     pub origin: Origin,
 }
 
-/// Something a person should know about the configuration, that does not stop a command.
+/// Something that a person should know about the configuration and that does not stop a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice(pub String);
 
-/// A file that cannot be used: where and why.
+/// A file that cannot be used, with the place and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {what}")]
 pub struct ConfigFault {
@@ -57,16 +57,16 @@ pub struct ConfigFault {
     pub what: String,
 }
 
-/// What the layers are read from.
+/// The sources of the layers.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     /// The user's file.
     pub user: Option<PathBuf>,
     /// The project's file.
     pub project: Option<PathBuf>,
-    /// Variables that begin with `CALLSHEET_`.
+    /// The variables that begin with `CALLSHEET_`.
     pub environment: BTreeMap<String, String>,
-    /// What the command line sets.
+    /// The settings from the command line.
     pub flags: Vec<Setting>,
 }
 
@@ -75,9 +75,9 @@ pub struct Sources {
 pub struct Config {
     /// Values by dotted key.
     pub values: BTreeMap<String, Value>,
-    /// What a person should know.
+    /// Notices for a person.
     pub notices: Vec<Notice>,
-    /// Keys that the project's file sets and that do not count, because it is not trusted.
+    /// The keys in the project's file that are ignored because the project is not trusted.
     pub untrusted: Vec<String>,
 }
 
@@ -88,7 +88,7 @@ impl Config {
     /// Reads all layers, weakest first.
     ///
     /// # Errors
-    /// The first file, variable or flag that cannot be understood.
+    /// The first invalid file, variable or flag.
     pub fn load(sources: &Sources, folders: Option<&Folders>) -> Result<Self, ConfigFault> {
         let mut config = Self::default();
         if let Some(file) = &sources.user {
@@ -111,14 +111,14 @@ impl Config {
     /// What a project's file would set if it were trusted.
     ///
     /// # Errors
-    /// It cannot be understood.
+    /// The file is invalid.
     pub fn of_trusted(file: &Path) -> Result<Self, ConfigFault> {
         let mut config = Self::default();
         config.lay_file(file, SetBy::TrustedProject)?;
         Ok(config)
     }
 
-    /// Reads a file whose keys count up to what its owner may set.
+    /// Reads a file. Keys that its owner may not set are ignored.
     fn lay_file(&mut self, file: &Path, owner: SetBy) -> Result<(), ConfigFault> {
         let text = match callsheet_runtime::paths::read_regular_text(file) {
             Ok(text) => text,
@@ -190,7 +190,8 @@ impl Config {
         Ok(())
     }
 
-    /// A key that the command line sets twice is a slip: which of the two values is meant, nobody can tell.
+    /// Adds a setting from the command line. It is an error to set a key twice, because it is unclear which value is
+    /// intended.
     fn lay_flag(&mut self, setting: &Setting) -> Result<(), ConfigFault> {
         let origin = Origin::Flag(setting.flag.clone());
         let place = origin.to_string();
@@ -202,7 +203,7 @@ impl Config {
         }
     }
 
-    /// Only what the command line sets.
+    /// The settings from the command line alone.
     pub fn given(&self) -> Self {
         let flags = self.values.iter().filter(|(_, value)| matches!(value.origin, Origin::Flag(_)));
         Self { values: flags.map(|(name, value)| (name.clone(), value.clone())).collect(), ..Self::default() }
@@ -213,7 +214,7 @@ impl Config {
         self.values.get(name)?.value.as_str()
     }
 
-    /// A flag; false if not set.
+    /// A boolean. False if it is not set.
     pub fn flag(&self, name: &str) -> bool {
         self.values.get(name).and_then(|value| value.value.as_bool()).unwrap_or(false)
     }
@@ -223,13 +224,13 @@ impl Config {
         self.values.get(name)?.value.as_u64()
     }
 
-    /// A list value; empty if not set.
+    /// A list. Empty if it is not set.
     pub fn list(&self, name: &str) -> Vec<String> {
         let items = self.values.get(name).and_then(|value| value.value.as_array()).cloned().unwrap_or_default();
         items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()
     }
 
-    /// Names of configured providers, sorted.
+    /// The names of configured providers, sorted.
     pub fn providers(&self) -> Vec<String> {
         let mut names: Vec<String> = self
             .values
@@ -240,7 +241,7 @@ impl Config {
         names
     }
 
-    /// Names of registered tools whose calls are subtasks.
+    /// The names of registered tools whose calls are subtasks.
     pub fn subtask_tools(&self) -> Vec<String> {
         let parts = self.values.keys().filter_map(|name| name.strip_prefix("subtask_tools.")?.rsplit_once('.'));
         let mut names: Vec<String> = parts.map(|(name, _)| name.to_owned()).collect();
@@ -248,7 +249,7 @@ impl Config {
         names
     }
 
-    /// One provider's value as JSON.
+    /// A value of one provider as JSON.
     pub fn provider(&self, name: &str, part: &str) -> Option<&serde_json::Value> {
         self.values.get(&format!("providers.{name}.{part}")).map(|value| &value.value)
     }
@@ -256,15 +257,15 @@ impl Config {
     /// The settings of a run.
     ///
     /// # Errors
-    /// If a value has the right type and still makes no sense; the place is its origin.
+    /// A value has the right type but makes no sense. The place is the origin of the value.
     pub fn settings(&self) -> Result<Settings, ConfigFault> {
         self.over(&Settings::default())
     }
 
-    /// These settings, with what is configured here in their place. The model of a run is chosen elsewhere.
+    /// These settings, replaced by those that are configured here. The model of a run is chosen elsewhere.
     ///
     /// # Errors
-    /// As for [`Self::settings`].
+    /// The same as for [`Self::settings`].
     pub fn over(&self, settings: &Settings) -> Result<Settings, ConfigFault> {
         if let Some(value) = self.values.get("approval.headless")
             && !matches!(value.origin, Origin::Flag(_))
@@ -290,7 +291,7 @@ impl Config {
     }
 }
 
-/// Puts a value where a dotted name leads. What is no setting of a run ends beside them, where nobody reads it.
+/// Puts a value at the place of a dotted name. Values that are not settings of a run are put beside them and ignored.
 fn put(tree: &mut serde_json::Value, name: &str, content: serde_json::Value) {
     let (first, rest) = name.split_once('.').map_or((name, None), |(first, rest)| (first, Some(rest)));
     let Some(table) = tree.as_object_mut() else { return };

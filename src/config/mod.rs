@@ -1,5 +1,5 @@
-//! Configuration in layers, strongest first: flag, environment, project file, user file, built-in. Every value keeps
-//! where it came from, so that `doctor` can tell.
+//! Configuration in layers, strongest first: flags, environment, project file, user file, built-in values. Every
+//! value keeps its origin, so that `doctor` can show it.
 
 mod folders;
 mod grants;

@@ -1,4 +1,4 @@
-//! The JSON Schema of `config.toml`, for editors and other programs: made from the key table.
+//! The JSON Schema of `config.toml`, for editors and other programs. It is generated from the key table.
 
 use callsheet_core::nouns::Settings;
 use serde_json::{Map, Value, json};
@@ -35,7 +35,7 @@ fn table() -> Map<String, Value> {
     table
 }
 
-/// Puts a schema where a dotted name leads; `*` stands for any name.
+/// Puts a schema at the place of a dotted name. `*` stands for any name.
 fn lay(table_schema: &mut Map<String, Value>, parts: &[&str], schema: Value) {
     let Some((first, rest)) = parts.split_first() else { return };
     let slot = if *first == "*" {
@@ -69,7 +69,7 @@ fn of_key(key: &Key) -> Value {
         Kind::List => json!({ "type": "array", "items": { "type": "string" } }),
         Kind::Word(words) => json!({ "enum": words }),
         Kind::Command => json!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }] }),
-        // Approval itself is never given by a file (spec 11.8).
+        // A file never gives an approval itself (spec 11.8).
         Kind::Headless => json!({ "enum": STANDING_HEADLESS }),
     };
     if let Some(object) = schema.as_object_mut() {

@@ -1,4 +1,4 @@
-//! One value: read from a file's item, or from the text of a variable or of the command line.
+//! One value, read from an item of a file, or from the text of a variable or of the command line.
 
 use callsheet_core::fuzzy::{did_you_mean, within};
 use callsheet_core::visible::visible_line;
@@ -10,29 +10,29 @@ use super::{KEYS, Kind, key};
 /// A key and the value that a text gives it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
-    /// Dotted name.
+    /// The dotted name.
     pub key: String,
-    /// JSON form.
+    /// The value as JSON.
     pub value: Value,
     /// The flag or variable that sets it.
     pub flag: String,
 }
 
 impl Setting {
-    /// What a text gives a key.
+    /// Parses a text as the value of a key.
     ///
     /// # Errors
-    /// There is no such key, or the text is no value of it: what is wrong and what to do.
+    /// There is no such key, or the text is not a value for it. The message says what is wrong and what to do.
     pub fn of(name: &str, text: &str, flag: &str) -> Result<Self, String> {
         let known = key(name).ok_or_else(|| unknown(name))?;
         let value = known.kind.of_text(text).map_err(|wanted| format!("`{name}` must be {wanted}"))?;
         Ok(Self { key: name.to_owned(), value, flag: flag.to_owned() })
     }
 
-    /// Reads `KEY=VALUE`.
+    /// Parses `KEY=VALUE`.
     ///
     /// # Errors
-    /// As for [`Self::of`], or there is no `=`.
+    /// The same as for [`Self::of`], or there is no `=`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let Some((name, value)) = text.split_once('=') else {
             let example = if key(text).is_some() { text } else { "refine" };
@@ -52,7 +52,7 @@ fn unknown(name: &str) -> String {
 }
 
 impl Kind {
-    /// The value of a file's item, if it is one of this kind.
+    /// The value of a file's item, if it has this type.
     pub(super) fn of_item(self, item: &Item) -> Option<Value> {
         let list = || {
             let items = item.as_array()?.iter().map(|value| value.as_str().map(|text| json!(text)));
@@ -74,7 +74,7 @@ impl Kind {
         value.filter(|value| self.has(value))
     }
 
-    /// The value of a text, or what was expected.
+    /// The value of a text, or a description of what was expected.
     fn of_text(self, text: &str) -> Result<Value, String> {
         let value = match self {
             Self::Text | Self::Word(_) => Some(json!(text)),
@@ -94,7 +94,7 @@ impl Kind {
         value.filter(|value| self.has(value)).ok_or_else(|| self.expected())
     }
 
-    /// Whether a value of the right type is in range. What is no finite number has no JSON form.
+    /// Whether a value of the right type is in range. Numbers that are not finite have no JSON form.
     fn has(self, value: &Value) -> bool {
         let number = value.as_f64().unwrap_or(f64::NAN);
         match self {
@@ -107,7 +107,7 @@ impl Kind {
         }
     }
 
-    /// What a value must be.
+    /// A description of the allowed values.
     pub fn expected(self) -> String {
         match self {
             Self::Text => "a text".to_owned(),
@@ -124,17 +124,17 @@ impl Kind {
     }
 }
 
-/// The words of a command; no shell reads it.
+/// The words of a command, which is not read by a shell.
 fn command(text: &str) -> Value {
     json!(text.split_whitespace().collect::<Vec<_>>())
 }
 
-/// A word, or slugs of tasks.
+/// Parses a word, or slugs of tasks.
 fn headless(text: &str) -> Result<Value, String> {
     if ["stop", "deny", "approve"].contains(&text) {
         return Ok(json!(text));
     }
-    // A slip of the finger must not leave a run waiting for nobody.
+    // A typing mistake must not make a run wait for nobody.
     let meant = [("stop", 1), ("deny", 1), ("approve", 2)];
     if let Some((word, _)) = meant.into_iter().find(|(word, edits)| within(text, word, *edits)) {
         let approve = format!("To approve a task called {text}, run `callsheet approve`");
@@ -152,7 +152,7 @@ fn is_slug(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
 }
 
-/// Tasks of templates have the names that their authors gave.
+/// Whether the text may be the name of a template's task. Authors choose these names.
 fn is_name_below(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
 }

@@ -1,4 +1,4 @@
-//! Trust in files of projects, each bound to its hash: another word in a file and it is asked about again.
+//! Trust in files of projects. It is bound to the hash of each file, so a changed file must be trusted again.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,7 +18,7 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// Reads the list; a missing or damaged one trusts nothing.
+    /// Reads the list. A missing or damaged list trusts nothing.
     pub fn load(folders: &Folders) -> Self {
         let file = folders.state.join("trust.json");
         let hashes =
@@ -26,12 +26,12 @@ impl Trust {
         Self { file, hashes }
     }
 
-    /// Whether this content of this file was trusted.
+    /// Whether this content of this file is trusted.
     pub fn holds(&self, config: &Path, content: &[u8]) -> bool {
         self.trusted().holds(config, content)
     }
 
-    /// What is trusted, for those who read files of a project.
+    /// The trusted files, for readers of project files.
     pub fn trusted(&self) -> Trusted {
         Trusted::only(self.hashes.clone())
     }
@@ -39,24 +39,24 @@ impl Trust {
     /// Trusts this content.
     ///
     /// # Errors
-    /// If the list cannot be written.
+    /// The list cannot be written.
     pub fn grant(&mut self, config: &Path, content: &[u8]) -> io::Result<()> {
         self.grant_hash(config, &BlobId::of(content))
     }
 
-    /// Trusts the content that has this hash.
+    /// Trusts the content with this hash.
     ///
     /// # Errors
-    /// If the list cannot be written.
+    /// The list cannot be written.
     pub fn grant_hash(&mut self, file: &Path, hash: &BlobId) -> io::Result<()> {
         self.hashes.insert(name(file), hash.as_str().to_owned());
         self.save()
     }
 
-    /// Takes trust in a file, or in all files of a folder, back; true if there was any.
+    /// Revokes trust in a file, or in all files of a folder. Returns whether there was any.
     ///
     /// # Errors
-    /// If the list cannot be written.
+    /// The list cannot be written.
     pub fn revoke(&mut self, path: &Path) -> io::Result<bool> {
         let (path, before) = (name(path), self.hashes.len());
         self.hashes.retain(|file, _| !Path::new(file).starts_with(&path));

@@ -1,5 +1,5 @@
-//! The model when nothing is configured: that of a vendor whose key the person has set, else one of a local server that
-//! answers, else the embedded model. The first line printed says which and why.
+//! Chooses the model if none is configured: that of a vendor whose key is set, or else one of a local server that
+//! answers, or else the embedded model. The first printed line says which one and why.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,33 +13,33 @@ use crate::config::{Config, Folders, Origin};
 
 use super::embedded;
 
-/// Whether a model may be downloaded where there is no other.
+/// Whether a model may be downloaded if there is no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fetch {
-    /// It may not.
+    /// It may not be downloaded.
     Never,
-    /// If the person at the terminal says so.
+    /// It may be downloaded if the person at the terminal agrees.
     Ask,
-    /// The person has said so.
+    /// The person has agreed.
     Agreed,
 }
 
-/// A model and why it was taken.
+/// A model and why it was chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// The model.
     pub model: ModelRef,
-    /// Why, for the first line: `from flag --model`, `Ollama answers on …`.
+    /// The reason for the first printed line: `from flag --model`, `Ollama answers on …`.
     pub reason: String,
-    /// Requests the provider takes at once, if it told.
+    /// How many requests the provider accepts at the same time, if it said so.
     pub slots: Option<u32>,
 }
 
 impl Choice {
-    /// The model that a run began with.
+    /// The model with which a run began.
     ///
     /// # Errors
-    /// A name that cannot be understood.
+    /// The name is invalid.
     pub fn recorded(model: &str) -> Result<Self, Failure> {
         let model = model.parse().map_err(|fault: callsheet_models::config::ModelRefError| {
             Failure::usage(format!("can't use the model of this run: {fault}"), "name one with --model")
@@ -47,8 +47,8 @@ impl Choice {
         Ok(Self { model, reason: "the run started with it".to_owned(), slots: None })
     }
 
-    /// Work units that keep the model busy, by the slots of providers: one more than its own takes at once, whose prompt is ready
-    /// when a slot falls free.
+    /// The number of work units that keep the model busy: one more than its provider accepts at the same time, so
+    /// that a prompt is ready when a slot becomes free.
     pub fn units(&self, slots: &BTreeMap<String, usize>) -> u32 {
         let of_model = match &self.model {
             ModelRef::Provided { provider, .. } => slots.get(provider).copied(),
@@ -58,11 +58,11 @@ impl Choice {
     }
 }
 
-/// The model of a run. `fetch`: whether the embedded model may be downloaded, with progress on stderr.
+/// Chooses the model of a run. `fetch` says whether the embedded model may be downloaded, with progress on stderr.
 ///
 /// # Errors
-/// A failure with advice if there is none: exit 7 when nothing answers and nothing can be fetched, 2 for a malformed
-/// name.
+/// A failure with advice if there is none: exit 7 if nothing answers and nothing can be downloaded, exit 2 for an
+/// invalid name.
 pub async fn choose(
     config: &Config,
     folders: &Folders,
@@ -85,10 +85,10 @@ pub async fn choose(
     embedded::choose(folders, fetch).await
 }
 
-/// The model that a folder of cassettes holds calls of, where none is named.
+/// The model whose calls a folder of cassettes contains, if none is named.
 ///
 /// # Errors
-/// Cassettes that cannot be read, none in the folder, or those of several models.
+/// The cassettes cannot be read, there are none, or they belong to several models.
 pub fn choose_recorded(folder: &Path) -> Result<Choice, Failure> {
     let cassettes = Cassettes::open(folder).map_err(|fault| Failure::usage(fault.to_string(), ""))?;
     match cassettes.models().as_slice() {

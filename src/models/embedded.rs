@@ -1,4 +1,4 @@
-//! The embedded model: what is on this machine, fetching it, loading it.
+//! The embedded model: finds it on this machine, downloads it and loads it.
 
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::term::Bar;
 use super::choose::unreachable;
 use super::{Choice, Fetch};
 
-/// Where fetched models are.
+/// The folder with downloaded models.
 pub fn models_folder(folders: &Folders) -> PathBuf {
     folders.models()
 }
@@ -26,19 +26,19 @@ pub fn hub_cache() -> Option<HubCache> {
     HubCache::locate(|name| std::env::var_os(name))
 }
 
-/// Fetched weights.
+/// The result of a download.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PullReport {
     /// The file.
     pub path: PathBuf,
-    /// It was fetched now.
+    /// Whether it was downloaded now.
     pub fetched: bool,
 }
 
-/// Fetches one row, with progress and failed sources on stderr.
+/// Downloads the file of a row, with progress and failed sources on stderr.
 ///
 /// # Errors
-/// As `weights::pull`.
+/// The same as for `weights::pull`.
 pub async fn pull_row(
     row: &WeightsRow,
     folders: &Folders,
@@ -60,12 +60,12 @@ pub async fn pull_row(
     Ok(PullReport { path: pulled.path, fetched: pulled.sha256.is_some() })
 }
 
-/// The size of a row's file, for people.
+/// The size of a row's file in words.
 pub fn size(row: &WeightsRow) -> String {
     bytes_words(row.about_bytes)
 }
 
-/// A size, for people.
+/// A size in words.
 pub fn bytes_words(bytes: u64) -> String {
     match bytes / 1_000_000 {
         megabytes @ ..1_000 => format!("{megabytes} MB"),
@@ -78,8 +78,8 @@ pub(super) fn on_disk(row: &WeightsRow, folders: &Folders) -> Option<PathBuf> {
     weights::installed(row, &models_folder(folders)).or_else(|| hub_cache().and_then(|cache| cache.find(row)))
 }
 
-/// The embedded model when nothing else is there: installed weights in the order of the catalogue, else a download if the
-/// person agrees to one. Those for demonstration must be asked for by name.
+/// Chooses the embedded model if there is no other: installed weights in the order of the catalogue, or else a
+/// download if the person agrees. Demonstration models must be named explicitly.
 pub(super) async fn choose(folders: &Folders, fetch: Fetch) -> Result<Choice, Failure> {
     if !cfg!(feature = "embedded") {
         return Err(unreachable(
@@ -146,7 +146,7 @@ pub(super) fn load(path: &Path) -> Result<Arc<dyn Model>, ModelFault> {
         .map_err(|fault| ModelFault::Configuration { message: fault.to_string() })
 }
 
-/// This build cannot load one.
+/// Fails, because this build cannot load a GGUF file.
 #[cfg(not(feature = "embedded"))]
 pub(super) fn load(path: &Path) -> Result<Arc<dyn Model>, ModelFault> {
     let message =

@@ -1,5 +1,5 @@
-//! A model that is asked without grammars and schemas (`providers.NAME.constrain`), to see what it says by itself, or without
-//! temperature and seed (`providers.NAME.sampling`), where its provider refuses them.
+//! A model that is asked without grammars and schemas (`providers.NAME.constrain`), to see its unconstrained replies,
+//! or without temperature and seed (`providers.NAME.sampling`), because its provider refuses them.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use async_trait::async_trait;
 use callsheet_runtime::ports::{DeltaSink, Model, ModelFault, ModelInfo, ModelReply, ModelRequest};
 use tokio_util::sync::CancellationToken;
 
-/// Takes from what a model says it can do; nothing else changes.
+/// Hides capabilities of a model and changes nothing else.
 pub(super) struct Free {
     model: Arc<dyn Model>,
     info: ModelInfo,
 }
 
 impl Free {
-    /// Without constraints.
+    /// The model without constraints.
     pub(super) fn unconstrained(model: Arc<dyn Model>) -> Arc<dyn Model> {
         let mut info = model.info().clone();
         info.capabilities.grammar = false;
@@ -23,7 +23,7 @@ impl Free {
         Arc::new(Self { model, info })
     }
 
-    /// Without temperature and seed.
+    /// The model without temperature and seed.
     pub(super) fn unsampled(model: Arc<dyn Model>) -> Arc<dyn Model> {
         let mut info = model.info().clone();
         info.capabilities.temperature = false;

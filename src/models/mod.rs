@@ -1,5 +1,5 @@
-//! Which model answers which phase: the choice when nothing is configured, the strength of wishes (spec 7.9), and the
-//! models themselves, built when they are first asked for.
+//! Decides which model answers which phase: the choice if nothing is configured, the precedence of wishes (spec 7.9),
+//! and the models themselves, which are built at their first use.
 
 mod choose;
 mod embedded;

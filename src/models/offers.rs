@@ -1,4 +1,4 @@
-//! Every model that can be used on this machine without more settings, best first: what `init` offers.
+//! Lists the models that can be used on this machine without further settings, best first. `init` offers them.
 
 use callsheet_local::weights::{self, WeightsRow};
 use callsheet_models::config::{Environment, ModelRef, vendors};
@@ -8,21 +8,21 @@ use crate::config::Folders;
 
 use super::embedded;
 
-/// A model that can be had.
+/// A model that can be used.
 #[derive(Clone, Debug)]
 pub enum Offered {
-    /// It can be asked now.
+    /// It can be used now.
     Ready(ModelRef),
-    /// An embedded model whose weights are not on this machine.
+    /// An embedded model whose weights must be downloaded first.
     Download(&'static WeightsRow),
 }
 
-/// A model and what a person should know before choosing it.
+/// A model and what a person should know before they choose it.
 #[derive(Clone, Debug)]
 pub struct Offer {
     /// The model.
     pub what: Offered,
-    /// Where it is and what it costs.
+    /// Where it runs and what it costs.
     pub why: String,
 }
 
@@ -31,7 +31,7 @@ impl Offer {
         Self { what: Offered::Ready(model), why: why.into() }
     }
 
-    /// Its name, for people.
+    /// Its name for people.
     pub fn name(&self) -> String {
         match &self.what {
             Offered::Ready(model) => model.to_string(),
@@ -40,7 +40,7 @@ impl Offer {
     }
 }
 
-/// Models of vendors whose keys are set, of local servers, and embedded ones: the first is what a run would choose.
+/// The models of vendors whose keys are set, of local servers, and the embedded ones. A run would choose the first.
 pub async fn offers(folders: &Folders, environment: &(dyn Environment + Sync)) -> Vec<Offer> {
     let mut offers = Vec::new();
     for key in probe::keys_present(environment) {

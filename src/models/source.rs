@@ -1,4 +1,4 @@
-//! Models by phase and wish, built once and kept.
+//! Models by phase and wish. Each is built once and kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,21 +20,21 @@ use super::{Choice, Tape, embedded};
 /// The models of one run.
 pub struct Models {
     chosen: ModelRef,
-    /// The chosen model was asked for by flag or environment, which nothing overrules.
+    /// Whether a flag or the environment names the chosen model, so that no wish overrides it.
     forced: bool,
     phases: BTreeMap<&'static str, ModelRef>,
     providers: BTreeMap<String, ProviderSettings>,
     built: Mutex<BTreeMap<ModelRef, Arc<dyn Model>>>,
     refused: Mutex<BTreeSet<String>>,
-    /// Providers whose models are asked without grammars and schemas.
+    /// The providers whose models are asked without grammars and schemas.
     unconstrained: BTreeSet<String>,
-    /// Providers whose models are sent neither temperature nor seed.
+    /// The providers whose models get neither temperature nor seed.
     unsampled: BTreeSet<String>,
     tape: Tape,
     warn: Box<dyn Fn(&str) + Send + Sync>,
 }
 
-/// The keys of `[providers.NAME]` that a provider is made of.
+/// The keys of `[providers.NAME]` from which a provider is built.
 const PARTS: [&str; 13] = [
     "dialect",
     "base_url",
@@ -51,7 +51,7 @@ const PARTS: [&str; 13] = [
     "price_output",
 ];
 
-/// `[providers.NAME]` of the configuration, typed.
+/// The typed settings of `[providers.NAME]`.
 pub fn provider_settings(config: &Config) -> BTreeMap<String, ProviderSettings> {
     config
         .providers()
@@ -63,15 +63,15 @@ pub fn provider_settings(config: &Config) -> BTreeMap<String, ProviderSettings> 
                     table.insert(part.to_owned(), value.clone());
                 }
             }
-            // The configuration's key table has checked the types.
+            // The key table of the configuration has already checked the types.
             let settings = serde_json::from_value(serde_json::Value::Object(table)).unwrap_or_default();
             (name, settings)
         })
         .collect()
 }
 
-/// What is known as a key, each under the name that stands for it: the values of key variables, and what an address has
-/// before its host.
+/// The known secrets, each with a name that replaces it: the values of key variables, and the credentials in
+/// addresses.
 pub fn secrets(settings: &BTreeMap<String, ProviderSettings>) -> Vec<(String, String)> {
     let vendors = callsheet_models::config::vendors().iter().filter_map(|vendor| vendor.api_key_env.clone());
     let own = settings.values().filter_map(|provider| provider.api_key_env.clone());
@@ -107,27 +107,27 @@ fn percent_decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Providers that are not to be sent this: `constrain = false`, `sampling = false`.
+/// The providers with `constrain = false` or `sampling = false`.
 fn without(config: &Config, part: &str) -> BTreeSet<String> {
     let told = |name: &String| config.provider(name, part).and_then(serde_json::Value::as_bool);
     config.providers().into_iter().filter(|name| told(name) == Some(false)).collect()
 }
 
-/// The name of the model that a phase of a run will be asked of, as far as the configuration tells it without asking a
-/// provider (spec 7.9). `began` is the model the run began with, `wish` that of a skill.
+/// The name of the model for a phase of a run, as far as the configuration determines it without asking a provider
+/// (spec 7.9). `began` is the model with which the run began, `wish` the model of a skill.
 pub fn configured(config: &Config, phase: Phase, wish: Option<&str>, began: Option<&str>) -> Option<String> {
     let of_phase = config.values.get(phase_key(phase)).and_then(|value| value.value.as_str());
     let (wish, of_phase) = if is_forced(config) { (None, None) } else { (wish, of_phase) };
     wish.or(of_phase).or(began).map(str::to_owned)
 }
 
-/// The chosen model was asked for by flag or environment, which nothing overrules.
+/// Whether a flag or the environment names the chosen model, so that no wish overrides it.
 pub fn is_forced(config: &Config) -> bool {
     let model = config.values.get("model");
     model.is_some_and(|value| matches!(value.origin, Origin::Flag(_) | Origin::Environment(_)))
 }
 
-/// The key of `[models]` that a phase goes by: a review, a merge and a join count as execution, a continuation as a plan.
+/// The key of `[models]` for a phase. Reviews, merges and joins count as execution, a continuation as planning.
 fn phase_key(phase: Phase) -> &'static str {
     match phase {
         Phase::Route | Phase::Plan | Phase::Continue => "models.plan",
@@ -138,10 +138,10 @@ fn phase_key(phase: Phase) -> &'static str {
 }
 
 impl Models {
-    /// The models that a configuration and a choice mean. Opens nothing.
+    /// The models from a configuration and a choice. Connects to nothing.
     ///
     /// # Errors
-    /// A malformed name in `[models]`.
+    /// A name in `[models]` is invalid.
     pub fn new(
         config: &Config,
         choice: &Choice,
@@ -172,7 +172,7 @@ impl Models {
         })
     }
 
-    /// Asks local servers what they can do, before the first call. Distinct models only; at most half a second each.
+    /// Asks local servers about their models before the first call. Each distinct model takes at most half a second.
     pub async fn connect(&self) {
         let mut references: BTreeSet<ModelRef> = self.phases.values().cloned().collect();
         references.insert(self.chosen.clone());
@@ -183,7 +183,7 @@ impl Models {
             let model = model.clone();
             asked.spawn(async move { Some((reference, connect(&provider, &model, &ProcessEnvironment).await.ok()?)) });
         }
-        // One that crashed is built when it is needed.
+        // If one panicked, the model is built when it is needed.
         while let Some(connected) = asked.join_next().await {
             if let Ok(Some((reference, model))) = connected {
                 self.keep(reference, model);
@@ -191,18 +191,18 @@ impl Models {
         }
     }
 
-    /// What is known of the models of providers that were connected.
+    /// What is known of the models of connected providers.
     pub fn infos(&self) -> Vec<ModelInfo> {
         let built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
         let provided = built.iter().filter(|(reference, _)| matches!(reference, ModelRef::Provided { .. }));
         provided.map(|(_, model)| model.info().clone()).collect()
     }
 
-    /// Builds every model that a phase may be asked of, so that what cannot work is known before a run is made. A wish of
-    /// a skill is looked at when it is made, since the chosen model can stand in.
+    /// Builds every model that a phase may use, so that faults are reported before a run is created. Models that
+    /// skills ask for are checked only when they are used, because the chosen model can replace them.
     ///
     /// # Errors
-    /// A provider that is not there, a key that is not set, a model that this build cannot run.
+    /// A provider does not exist, a key is not set, or this build cannot run a model.
     pub fn check(&self) -> Result<(), Failure> {
         if matches!(self.tape, Tape::Replay(_)) {
             return Ok(());
@@ -218,14 +218,15 @@ impl Models {
         Ok(())
     }
 
-    /// A model that a phase may be asked of and whose price nobody knows.
+    /// A model without a known price that a phase may use.
     pub fn unpriced(&self) -> Option<ModelInfo> {
         let phases = [Phase::Plan, Phase::Refine, Phase::Execute, Phase::Iterate];
         let mut models = phases.into_iter().filter_map(|phase| self.get(self.reference(phase)).ok());
         models.find(|model| model.info().unpriced).map(|model| model.info().clone())
     }
 
-    /// Requests each provider takes at once: as configured, else as it told, else its kind's default.
+    /// How many requests each provider accepts at the same time: as configured, or else as it reported, or else the
+    /// default for its kind.
     pub fn slots(&self, choice: &Choice) -> BTreeMap<String, usize> {
         let mut slots = BTreeMap::new();
         let told = |name: &str| match &choice.model {
@@ -266,8 +267,8 @@ impl Models {
         Arc::clone(built.entry(reference).or_insert(model))
     }
 
-    /// The model that a skill or a template asks for, unless nothing may overrule the chosen one. What cannot be used is
-    /// told once.
+    /// The model that a skill or a template asks for, unless the chosen model must not be overridden. An unusable
+    /// model is reported once.
     fn granted(&self, wish: &str) -> Option<Arc<dyn Model>> {
         if self.forced {
             return None;
@@ -301,7 +302,7 @@ impl Models {
     }
 }
 
-/// No model at all, where nothing is asked.
+/// No model, for commands that ask none.
 #[derive(Clone, Copy, Debug)]
 pub struct NoModels;
 

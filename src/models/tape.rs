@@ -1,5 +1,5 @@
-//! Recordings of model calls: `--record`, `--replay`, `pace`. What prompts say of the machine is recorded with the calls,
-//! so that a recording can be replayed on another machine and on another day.
+//! Recordings of model calls: `--record`, `--replay`, `pace`. The description of the machine in prompts is recorded
+//! with the calls, so that a recording can be replayed on another machine and another day.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,24 +11,24 @@ use callsheet_runtime::paths::write_private;
 use crate::cli::{Failure, WorkArgs};
 use crate::config::Config;
 
-/// The file that holds what prompts say of the machine.
+/// The file with the description of the machine in prompts.
 const ENVIRONMENT: &str = ".environment";
 
 /// Where model calls are recorded to or replayed from.
 pub enum Tape {
     /// Models are asked, and nothing is recorded.
     None,
-    /// Models are asked and their replies recorded.
+    /// Models are asked, and their replies are recorded.
     Record(Arc<Recording>),
     /// No model is asked.
     Replay(Arc<Cassettes>),
 }
 
 impl Tape {
-    /// What the flags say.
+    /// The tape that the flags select.
     ///
     /// # Errors
-    /// A folder that cannot be used.
+    /// A folder cannot be used.
     pub fn of(work: &WorkArgs, config: &Config) -> Result<Self, Failure> {
         let failure = |fault: CassetteError| Failure::usage(fault.to_string(), "");
         Ok(match (&work.record, &work.replay) {
@@ -42,10 +42,11 @@ impl Tape {
     }
 }
 
-/// What prompts say of the machine: as the recording says, else what is so here, which a new recording keeps.
+/// The description of the machine in prompts: that of the recording, or else the actual one, which a new recording
+/// stores.
 ///
 /// # Errors
-/// A file of the recording that cannot be read or written.
+/// A file of the recording cannot be read or written.
 pub fn recorded_environment(work: &WorkArgs, here: Environment) -> Result<Environment, Failure> {
     let Some(folder) = work.record.as_deref().or(work.replay.as_deref()) else { return Ok(here) };
     let file = folder.join(ENVIRONMENT);

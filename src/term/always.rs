@@ -8,7 +8,7 @@ use super::Words;
 use super::person::{TerminalPerson, show};
 
 impl TerminalPerson {
-    /// Asks which commands like this one are allowed from now on. The inner `None`: none; the gate is still open.
+    /// Asks which similar commands to allow from now on. The inner `None` means none, and the gate stays open.
     pub(super) async fn always(&self, call: &CommandCall, cancel: &CancellationToken) -> Option<Option<WordCount>> {
         let question = match &call.command {
             CommandLine::Words(words) => {

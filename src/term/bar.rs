@@ -1,11 +1,11 @@
-//! A progress bar for downloads; plain lines at every tenth when stderr is no terminal.
+//! A progress bar for downloads. If stderr is not a terminal, plain lines at every tenth.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// A bar in bytes.
+/// A bar that counts bytes.
 pub struct Bar {
     bar: Option<ProgressBar>,
     title: String,
@@ -26,7 +26,7 @@ impl Bar {
         Self { bar, title: title.to_owned(), tenth: AtomicU64::new(0) }
     }
 
-    /// How far it is.
+    /// Shows the progress.
     pub fn show(&self, done: u64, total: Option<u64>) {
         match &self.bar {
             Some(bar) => {
@@ -43,7 +43,7 @@ impl Bar {
         }
     }
 
-    /// A line for people beside it.
+    /// Prints a line without disturbing the bar.
     pub fn say(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| tell!("{line}")),
@@ -51,7 +51,7 @@ impl Bar {
         }
     }
 
-    /// Takes it off the screen.
+    /// Removes the bar.
     pub fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

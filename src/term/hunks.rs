@@ -1,4 +1,4 @@
-//! A change set hunk by hunk at the terminal (spec 11.4), in the way of `git add -p`.
+//! Decides a change set hunk by hunk at the terminal (spec 11.4), like `git add -p`.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -16,21 +16,22 @@ use tokio_util::sync::CancellationToken;
 use super::Words;
 use super::person::{TerminalPerson, editor, show};
 
-/// What stands above a hunk in the editor.
+/// The text above a hunk in the editor.
 const EDITING: &str = include_str!("hunk_in_editor.txt");
 
-/// How a review went on after one hunk.
+/// How a review continues after one hunk.
 enum Step {
     Next,
     Back,
     Stay,
-    /// All hunks have their verdict.
+    /// All hunks have a verdict.
     End,
     Leave,
 }
 
 impl TerminalPerson {
-    /// Asks hunk by hunk. Inner `None`: the person left the review, and the gate asks as before. `None`: nobody is there.
+    /// Asks about each hunk. The inner `None` means that the person left the review, and the gate asks as before.
+    /// `None` means that nobody is there.
     pub(super) async fn review(&self, view: &GateView, cancel: &CancellationToken) -> Option<Option<RunCommand>> {
         let hunks = view.hunks.as_slice();
         let mut verdicts: BTreeMap<u32, HunkVerdict> = BTreeMap::new();
@@ -120,7 +121,8 @@ impl TerminalPerson {
         })
     }
 
-    /// The hunk as the person's editor leaves it; inner `None` if they left nothing of it or no editor could be used.
+    /// Opens the hunk in the person's editor. The inner `None` means that the person deleted the text or that no
+    /// editor could be used.
     async fn edited(&self, hunk: &Hunk, cancel: &CancellationToken) -> Option<Option<String>> {
         let file = match temporary(&hunk_to_edit(hunk)) {
             Ok(file) => file,
@@ -146,14 +148,14 @@ impl TerminalPerson {
     }
 }
 
-/// Later hunks that have no verdict yet get this one.
+/// Gives this verdict to all later hunks that have none yet.
 fn rest(all: &[Hunk], hunk: &Hunk, verdict: &HunkVerdict, verdicts: &mut BTreeMap<u32, HunkVerdict>) {
     for other in all.iter().filter(|other| other.number > hunk.number) {
         verdicts.entry(other.number).or_insert_with(|| verdict.clone());
     }
 }
 
-/// How many hunks of a set are kept, if it is not all of them as they came.
+/// How many hunks of a set are kept, unless all are kept unchanged.
 fn told(count: usize, verdicts: &BTreeMap<u32, HunkVerdict>) -> Option<String> {
     let of = |wanted: fn(&HunkVerdict) -> bool| verdicts.values().filter(|verdict| wanted(verdict)).count();
     let refused = of(|verdict| *verdict == HunkVerdict::Refuse);
@@ -161,13 +163,13 @@ fn told(count: usize, verdicts: &BTreeMap<u32, HunkVerdict>) -> Option<String> {
     (refused + edited > 0).then(|| format!("{} of {count} hunks kept, {edited} of them edited", count - refused))
 }
 
-/// A hunk as a person edits it, under what can be done with it.
+/// A hunk as text for the editor, after a description of possible edits.
 pub fn hunk_to_edit(hunk: &Hunk) -> String {
-    // Carriage returns are left to the file: editors take them for a fault.
+    // Editors treat carriage returns as a fault. The file keeps its own.
     format!("{EDITING}{}", hunk.text.replace("\r\n", "\n"))
 }
 
-/// A hunk as a person left it; `None` if nothing of it is there.
+/// The hunk in the edited text. `None` if the person deleted it.
 pub fn hunk_of(text: &str) -> Option<String> {
     holds_a_line(text).then(|| text.split_inclusive('\n').filter(|line| !line.starts_with('#')).collect())
 }
@@ -176,7 +178,7 @@ fn holds_a_line(text: &str) -> bool {
     text.lines().any(|line| !(line.trim().is_empty() || line.starts_with('#') || line.starts_with("@@")))
 }
 
-/// Opens a file in the person's editor and waits until they are done with it.
+/// Opens a file in the person's editor and waits until the editor ends.
 ///
 /// # Errors
 /// There is no editor, or it failed.
@@ -192,7 +194,7 @@ pub fn edit_file(file: &Path) -> Result<(), String> {
     }
 }
 
-/// The same with a hunk; `None`: nothing of it was left.
+/// Opens a hunk in the person's editor and waits until the editor ends. `None` if the person deleted the hunk.
 ///
 /// # Errors
 /// There is no editor, or it failed.
@@ -204,7 +206,7 @@ pub fn edit_hunk(hunk: &Hunk) -> Result<Option<String>, String> {
     edited.map(|text| hunk_of(&text))
 }
 
-/// A new file that only this person can read.
+/// Creates a new file that only this person can read.
 fn temporary(text: &str) -> std::io::Result<PathBuf> {
     let folder = std::env::temp_dir();
     let mut last = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
@@ -226,7 +228,7 @@ fn create(path: &Path, text: &str) -> std::io::Result<PathBuf> {
     Ok(path.to_owned())
 }
 
-/// Hunks under the names of their files, each with its number.
+/// The hunks under the names of their files, each with its number.
 pub(super) fn numbered_diff(hunks: &[Hunk]) -> String {
     let mut text = String::new();
     let mut file = "";

@@ -1,11 +1,11 @@
-//! `--json`: each recorded fact as one JSON object a line on stdout.
+//! `--json`: prints each log entry to stdout as one JSON object per line.
 
 use callsheet_runtime::ports::{Observer, Signal};
 use callsheet_runtime::shown::Shown;
 
 use super::Words;
 
-/// Prints facts; notices, retries and silent calls as objects of their own.
+/// Prints entries, and notices, retries and silent calls as objects of their own.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct JsonLines;
 

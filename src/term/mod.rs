@@ -1,5 +1,5 @@
-//! What people see: a full screen or plain lines on stderr, JSON lines on stdout, and questions at the terminal.
-//! Nothing is printed but [`Words`]: text from models, tools and files comes through its door.
+//! What people see: a full screen or plain lines on stderr, JSON lines on stdout, and questions at the terminal. Only
+//! [`Words`] are printed, so text from models, tools and files must pass its door.
 
 mod always;
 mod bar;
@@ -28,22 +28,22 @@ pub use words::{dollars, duration, outcome_words, sentence, thousands, window_wo
 
 use std::io::IsTerminal;
 
-/// Whether both ends of a conversation are a terminal.
+/// Whether stdin and stderr are both a terminal.
 pub fn is_interactive() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
-/// Whether somebody sits at this terminal, or at that of a viewer.
+/// Whether somebody is at this terminal, or at that of a viewer.
 pub fn is_attended() -> bool {
     is_interactive() || crate::relay::is_on()
 }
 
-/// Whether the terminal can show a full screen, and somebody sits at it.
+/// Whether the terminal can show a full screen and somebody is there.
 pub fn has_screen() -> bool {
     is_interactive() && std::env::var_os("TERM").is_some_and(|name| !name.is_empty() && name != "dumb")
 }
 
-/// Whether colours are wanted on stderr.
+/// Whether to use colours on stderr.
 pub fn colours() -> bool {
     std::io::stderr().is_terminal()
         && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())

@@ -1,4 +1,4 @@
-//! The printers of a terminal. They take [`Words`] alone, in which foreign text has come through the door.
+//! The printers of a terminal. They accept only [`Words`], in which foreign text has passed the door.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ use console::Style;
 
 use crate::relay::{self, Relayed};
 
-/// Prints what a driver of a run printed: it came through the door there.
+/// Prints the output of a run's driver. It passed the door there.
 pub(crate) fn print_relayed(relayed: &Relayed) {
     let printed = match relayed {
         Relayed::Out(text) => Words(text.clone()).print(),
@@ -17,18 +17,18 @@ pub(crate) fn print_relayed(relayed: &Relayed) {
         }
         _ => Ok(()),
     };
-    // A reader that went away is no failure of the run.
+    // A reader that went away is not a failure of the run.
     drop(printed);
 }
 
-/// A line for the viewer of this process, which prints what it came for.
+/// Prints a line for the viewer of this process, which prints its content.
 pub(crate) fn to_viewer(line: &str) {
     let mut out = io::stdout().lock();
-    // A viewer that has ended hears nothing.
+    // A viewer that has ended does not read it.
     let _closed = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 
-/// Words for a terminal. The only escapes in them are those of their own colours.
+/// Words for a terminal. They contain no escape sequences except those of their own colours.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Words(String);
 
@@ -39,35 +39,35 @@ impl From<Shown> for Words {
 }
 
 impl Words {
-    /// Any text.
+    /// Words from any text.
     pub fn of(text: &str) -> Self {
         Shown::text(text).into()
     }
 
-    /// More of it.
+    /// Appends text.
     pub fn push_str(&mut self, text: &str) {
         self.0.push_str(Shown::text(text).as_str());
     }
 
-    /// More of it, with its colours.
+    /// Appends words with their colours.
     pub fn append(&mut self, words: &Self) {
         self.0.push_str(&words.0);
     }
 
-    /// More of it, in a colour.
+    /// Appends text in a colour.
     pub fn paint(&mut self, text: &str, style: Style) {
         self.0.push_str(&style.force_styling(true).apply_to(Shown::text(text)).to_string());
     }
 
-    /// As it is printed.
+    /// The words as they are printed.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// To stdout.
+    /// Prints to stdout.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the operating system.
     pub fn print(&self) -> io::Result<()> {
         if relay::is_on() {
             relay::tell(&Relayed::Out(self.0.clone()));
@@ -77,7 +77,7 @@ impl Words {
         out.write_all(self.0.as_bytes()).and_then(|()| out.flush())
     }
 
-    /// To the person, on stderr. Nobody may listen any more, which is no failure of the command.
+    /// Prints to stderr for the person. If nobody listens any more, this is not a failure of the command.
     pub fn tell(&self) {
         if relay::is_on() {
             return relay::tell(&Relayed::Err(self.0.clone()));

@@ -1,4 +1,5 @@
-//! Text on a terminal: coloured by what its lines are, and in a pager if it is longer than the screen. A pipe gets it plain.
+//! Text on a terminal: coloured by the form of its lines, and in a pager if it is longer than the screen. A pipe gets
+//! plain text.
 
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::{Command, Stdio};
@@ -8,10 +9,10 @@ use console::{Style, Term};
 
 use super::Words;
 
-/// Prints text. `plain`: no colours, no pager.
+/// Prints text. `plain` means without colours and pager.
 ///
 /// # Errors
-/// Stdout cannot be written to, for another reason than a closed pipe.
+/// Stdout cannot be written for a reason other than a closed pipe.
 pub fn page(text: &str, plain: bool) -> std::io::Result<()> {
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     if plain || dumb || !std::io::stdout().is_terminal() {
@@ -38,7 +39,8 @@ fn lines_on_screen(text: &str, width: usize) -> usize {
     text.lines().map(|line| console::measure_text_width(line).max(1).div_ceil(width)).sum()
 }
 
-/// Whether a pager has shown it. `PAGER` names one, as a command line; empty or `cat`: none.
+/// Shows the words in a pager. Returns whether one was used. `PAGER` contains its command line. Empty or `cat` means
+/// none.
 fn paged(words: &Words) -> bool {
     let pager = std::env::var("PAGER").unwrap_or_else(|_| "less".to_owned());
     if matches!(pager.trim(), "" | "cat") {
@@ -47,19 +49,19 @@ fn paged(words: &Words) -> bool {
     let mut command = Command::new("sh");
     command.arg("-c").arg(&pager).stdin(Stdio::piped());
     if std::env::var_os("LESS").is_none() {
-        // Colours, and the text stays on screen.
+        // Show colours, and leave the text on the screen.
         command.env("LESS", "RX");
     }
     let Ok(mut child) = command.spawn() else { return false };
     if let Some(mut pipe) = child.stdin.take() {
-        // Whoever leaves early has seen enough.
+        // A reader who leaves early has seen enough.
         let _closed = pipe.write_all(words.as_str().as_bytes());
     }
-    // A shell that finds no such program says 127, and nothing was shown.
+    // A shell that finds no such program exits with 127, and nothing was shown.
     child.wait().is_ok_and(|status| status.code() != Some(127))
 }
 
-/// Colours by the form of lines. They add nothing that the words do not say.
+/// Colours lines by their form. The colours add nothing to the meaning of the words.
 fn painted(text: &str) -> Words {
     let text = super::harmless(text);
     let mut lines = text.lines().peekable();

@@ -1,4 +1,4 @@
-//! A person at the terminal: the gates and the questions of tools.
+//! A person at the terminal, who answers gates and the questions of tools.
 
 use std::io::BufRead;
 
@@ -20,7 +20,7 @@ use super::{Words, one_line};
 pub enum Decision {
     /// These commands, in this order.
     Commands(Vec<RunCommand>),
-    /// Nothing yet: the plan file was edited, or may have been, so the gate is asked again.
+    /// Nothing yet. The plan file was or may have been edited, so the gate asks again.
     Edited,
 }
 
@@ -30,11 +30,11 @@ pub struct TerminalPerson {
     pub(super) colour: bool,
 }
 
-/// Lines of stdin, read one at a time and only when somebody waits for one: an editor reads from there, too.
+/// Lines of stdin. One line at a time is read, only when it is needed, because an editor also reads from stdin.
 struct Lines {
     wanted: mpsc::UnboundedSender<()>,
     read: mpsc::UnboundedReceiver<String>,
-    /// A line is being read, for a question that was withdrawn.
+    /// Whether a line is still being read for a question that was withdrawn.
     pending: bool,
 }
 
@@ -44,7 +44,7 @@ impl TerminalPerson {
         Self { lines: Mutex::new(None), colour }
     }
 
-    /// One line of input; `None` when the terminal is closed or the question is withdrawn.
+    /// Reads one line. `None` if the terminal is closed or the question is withdrawn.
     async fn line(&self, cancel: &CancellationToken) -> Option<String> {
         let mut lines = self.lines.lock().await;
         let lines = lines.get_or_insert_with(read_stdin);
@@ -66,9 +66,9 @@ impl TerminalPerson {
         self.line(cancel).await.map(|line| line.trim().to_owned())
     }
 
-    /// What was typed before a gate was shown answers nothing.
+    /// Discards what was typed before a gate was shown.
     async fn forget_typed(&self) {
-        // Without a terminal there is nothing to flush.
+        // Without a terminal, there is nothing to discard.
         let _nothing = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
         if let Some(lines) = self.lines.lock().await.as_mut() {
             while lines.read.try_recv().is_ok() {
@@ -77,7 +77,8 @@ impl TerminalPerson {
         }
     }
 
-    /// Asks what a gate asks. `sheet`: the plan file of the run. `None`: nobody is there, or the question was withdrawn.
+    /// Asks the person about a gate. `sheet` is the plan file of the run. `None` if nobody is there or the question
+    /// was withdrawn.
     pub async fn decide(&self, view: &GateView, sheet: &str, cancel: &CancellationToken) -> Option<Decision> {
         self.forget_typed().await;
         show(&gate_text(view, self.colour));
@@ -122,14 +123,14 @@ impl TerminalPerson {
         }
     }
 
-    /// Asks what a task asks. `None`: nobody is there, or the question was withdrawn.
+    /// Asks the question of a task. `None` if nobody is there or the question was withdrawn.
     pub async fn reply(&self, task: &str, question: &str, cancel: &CancellationToken) -> Option<String> {
         let mut exact = Exact::default();
         let (who, asked) = (exact.show(task), exact.show(question));
         self.ask(&format!("\n{who} asks: {asked}\n{}> ", exact.told()), cancel).await
     }
 
-    /// Waits until the person is done with a file. `None`: nobody is there.
+    /// Opens a file in the editor and waits until it ends. `None` if nobody is there.
     pub(super) async fn open_editor(&self, file: &str, cancel: &CancellationToken) -> Option<()> {
         let Some(mut command) = editor() else {
             let question = format!("Edit {}, then press Enter\n> ", Shown::exact(file));
@@ -185,7 +186,7 @@ fn choices(view: &GateView, is_grantable: bool) -> &'static str {
     }
 }
 
-/// One thread owns stdin, so that a withdrawn question never swallows the answer to the next one.
+/// One thread owns stdin, so that a withdrawn question never consumes the answer to the next one.
 fn read_stdin() -> Lines {
     let (wanted, mut asked) = mpsc::unbounded_channel();
     let (sender, read) = mpsc::unbounded_channel();
@@ -201,7 +202,7 @@ fn read_stdin() -> Lines {
     Lines { wanted, read, pending: false }
 }
 
-/// The person's editor, its arguments split at blanks; `None` if none is set.
+/// The person's editor, with its arguments split at blanks. `None` if none is set.
 pub(super) fn editor() -> Option<std::process::Command> {
     let set = ["VISUAL", "EDITOR"]
         .into_iter()
@@ -219,13 +220,13 @@ pub(super) fn show(words: &Words) {
     words.tell();
 }
 
-/// The gate as text; also what `show` prints of a waiting run.
+/// The gate as text. `show` also prints it for a waiting run.
 pub fn gate_text(view: &GateView, colour: bool) -> Words {
     let mut text = Words::of("\n");
     let mut exact = Exact::default();
     match &view.gate.kind {
         GateKind::BeforeRun(tasks) => {
-            // A reader that only asks before it runs changes nothing.
+            // A reader that only asks for approval changes nothing.
             let changes = view.writers.iter().any(|writer| writer.reason != Task::ASKS_FOR_APPROVAL);
             let what = if changes { "to change something" } else { "your approval" };
             text.push_str(&match tasks.len() {
@@ -278,10 +279,10 @@ pub fn gate_text(view: &GateView, colour: bool) -> Words {
     text
 }
 
-/// Lines of a failed check that are shown: the last ones.
+/// How many lines of a failed check are shown, from its end.
 const CHECK_LINES: usize = 30;
 
-/// What came of the check of a change.
+/// The result of checking a change.
 fn check_text(check: &CheckView, exact: &mut Exact) -> String {
     let how = match check.end {
         CheckEnd::Passed => "passed",
@@ -297,12 +298,12 @@ fn check_text(check: &CheckView, exact: &mut Exact) -> String {
     text
 }
 
-/// A name on one line, with marks for what is hidden in it.
+/// A name on one line, with marks for hidden characters.
 fn name_line(name: &str, width: usize) -> String {
     one_line(Shown::exact(name).as_str(), width)
 }
 
-/// A call as it would be made, never cut: what is approved must be what was seen. A process of a template is shown with the
+/// A call in full, because a person must approve exactly what they saw. A process of a template is shown with the
 /// files that are written for it.
 fn call_text(call: &ToolCall, exact: &mut Exact) -> String {
     let process = matches!(call.name.as_str(), SCRIPT | SCRIPT_READ);
@@ -344,7 +345,7 @@ fn writer_text(writer: &callsheet_runtime::ports::WriterView, exact: &mut Exact)
     let mut text = format!("\n  {} (step {}, {slug})\n", name_line(&task.name, 80), writer.step);
     let mut line = |label: &str, value: &str| {
         if !value.is_empty() {
-            // Never cut: what is approved must be what was seen.
+            // Never shortened, because a person must approve exactly what they saw.
             text.push_str(&format!("    {label}: {}\n", exact.show(value).replace('\n', "\n      ")));
         }
     };

@@ -1,33 +1,33 @@
-//! What a program before this one in a pipe wrote. A pipe that was only inherited, and that nobody writes to or closes, keeps
-//! no command waiting.
+//! Reads what the previous program in a pipe wrote. A pipe that was only inherited, and that nobody writes to or
+//! closes, does not make a command wait forever.
 
 use std::io::{IsTerminal, Read, stdin};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// Most bytes that are read.
+/// The largest number of bytes that are read.
 pub const MOST: usize = 4 * 1024 * 1024;
-/// How long the first byte is waited for.
+/// How long to wait for the first byte.
 const FIRST: Duration = Duration::from_secs(3);
-/// How long each further one is waited for.
+/// How long to wait for each further byte.
 const NEXT: Duration = Duration::from_secs(30);
 
 /// Text from a pipe.
 pub struct Piped {
-    /// All that came.
+    /// The bytes that arrived.
     pub bytes: Vec<u8>,
-    /// Why it may not be all of it.
+    /// Why the text may be incomplete.
     pub cut: Option<&'static str>,
 }
 
 /// Reads standard input, unless it is a terminal.
 ///
 /// # Errors
-/// The system's reason.
+/// The reason from the operating system.
 pub fn piped() -> std::io::Result<Piped> {
     let mut piped = Piped { bytes: Vec::new(), cut: None };
-    // The stdin of a driver is the line to its viewer.
+    // The stdin of a driver is the connection to its viewer.
     if stdin().is_terminal() || crate::relay::is_on() {
         return Ok(piped);
     }
@@ -53,7 +53,7 @@ pub fn piped() -> std::io::Result<Piped> {
     }
 }
 
-/// Whether something, or the end, can be read within a time.
+/// Whether data or the end can be read within a time.
 fn is_readable(within: Duration) -> std::io::Result<bool> {
     let end = Instant::now() + within;
     loop {

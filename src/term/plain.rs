@@ -1,4 +1,5 @@
-//! Plain lines on stderr, for logs and for terminals that cannot redraw. One line an event, never two writers in one.
+//! Plain lines on stderr, for logs and for terminals that cannot redraw. One line for each event, and one writer for
+//! each line.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -15,12 +16,12 @@ pub struct PlainLines {
 }
 
 impl PlainLines {
-    /// Starts from a run whose earlier entries nobody watches again.
+    /// Starts with a run whose earlier entries are not printed again.
     pub fn begin_with(&self, run: &RunView) {
         self.told.lock().unwrap_or_else(PoisonError::into_inner).begin_with(run);
     }
 
-    /// Tells an entry. `run`: the run after it.
+    /// Prints an entry. `run` is the run after it.
     pub fn entry(&self, entry: &LogEntry, run: &RunView) {
         tell_lines(&self.told.lock().unwrap_or_else(PoisonError::into_inner).of(entry, run));
     }
@@ -46,7 +47,7 @@ fn tell_lines(lines: &[String]) {
     }
 }
 
-/// Notices alone, of commands that drive nothing.
+/// Prints only notices, for commands that drive nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Notices;
 

@@ -4,13 +4,13 @@ pub use callsheet_app::one_line;
 use callsheet_core::visible::hidden_count;
 use callsheet_runtime::shown::Shown;
 
-/// Characters that nobody sees, terminal escapes among them, become visible marks, and known keys their names; newlines and
-/// tabs stay. What is printed whole needs no call of this.
+/// Replaces invisible characters, including escape sequences, by visible marks, and known keys by their names.
+/// Newlines and tabs stay. Printers already do this for everything that they print.
 pub fn harmless(text: &str) -> String {
     Shown::text(text).into_string()
 }
 
-/// What a person approves: every hidden character of it is shown, in pictures too, and counted.
+/// Shows text that a person must approve. Every hidden character is shown and counted, including those in emoji.
 #[derive(Default)]
 pub(super) struct Exact {
     hidden: usize,
@@ -28,7 +28,7 @@ impl Exact {
         self.hidden += hidden_count(text);
     }
 
-    /// What is said of them; empty if there are none.
+    /// A warning about hidden characters. Empty if there are none.
     pub(super) fn told(&self) -> String {
         match self.hidden {
             0 => String::new(),

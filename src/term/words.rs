@@ -1,9 +1,9 @@
-//! Numbers and states in the words people read.
+//! Numbers and states in words for people.
 
 pub use callsheet_core::view::{dollars, duration, outcome_words, thousands};
 use callsheet_runtime::ports::ModelInfo;
 
-/// The context window of a model and who said so, or the setting that says it.
+/// The context window of a model and its source, or the setting that sets it.
 pub fn window_words(model: &ModelInfo) -> String {
     match (model.window, model.window_from) {
         (Some(tokens), from) => {
@@ -14,7 +14,7 @@ pub fn window_words(model: &ModelInfo) -> String {
     }
 }
 
-/// A sentence from words: with a capital letter in front.
+/// Turns words into a sentence with a capital letter.
 pub fn sentence(words: &str) -> String {
     let mut rest = words.chars();
     rest.next().map(|first| first.to_uppercase().chain(rest).collect()).unwrap_or_default()

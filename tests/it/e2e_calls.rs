@@ -71,7 +71,7 @@ fn a_task_whose_calls_all_failed_is_refined_once_more_and_then_fails_with_what_t
 
     let garden = self::garden(&[wrong, r#"{"command": ["./not-there-either"]}"#]);
     let ended = garden.expect(5, &["run", "--sheet", "work.md", "--approval", "never", "--set", "iterate=never"]);
-    assert!(ended.err.contains("every call of it failed: run_command ./not-there-either"), "{}", ended.err);
+    assert!(ended.err.contains("all its calls failed: run_command ./not-there-either"), "{}", ended.err);
     assert!(ended.err.contains("no such program"), "{}", ended.err);
     assert_eq!(garden.asked().len(), 2, "nothing is there to be judged");
 }

@@ -197,17 +197,17 @@ fn what_cannot_be_granted_is_refused_with_a_reason() {
     let home = garden.home();
     let home = home.to_str().unwrap();
     for (arguments, words) in [
-        (&["add", "host", "https://crates.io/"][..], "is no host"),
-        (&["add", "host", "crates.io; rm"], "is no host"),
-        (&["add", "write", home], "can't be let write to"),
-        (&["add", "write", "/"], "can't be let write to"),
+        (&["add", "host", "https://crates.io/"][..], "is not a host"),
+        (&["add", "host", "crates.io; rm"], "is not a host"),
+        (&["add", "write", home], "can't be allowed to write to"),
+        (&["add", "write", "/"], "can't be allowed to write to"),
         (&["add", "read", "not-there"], "can't use"),
-        (&["add", "protected", ".callsheet/config.toml"], "can't be let change"),
-        (&["add", "protected", "."], "can't be let change"),
-        (&["add", "protected", "../AGENTS.md"], "can't be let change"),
+        (&["add", "protected", ".callsheet/config.toml"], "can't be allowed to change"),
+        (&["add", "protected", "."], "can't be allowed to change"),
+        (&["add", "protected", "../AGENTS.md"], "can't be allowed to change"),
         (&["add", "variable", "A", "--run", "lost-run"], "there are no runs"),
-        (&["add", "variable", "A=b"], "is no name of a variable"),
-        (&["add", "variable", "OPENAI_API_KEY"], "holds the key of a provider"),
+        (&["add", "variable", "A=b"], "is not the name of a variable"),
+        (&["add", "variable", "OPENAI_API_KEY"], "contains the key of a provider"),
         (&["revoke", "7"], "there is no grant 7"),
     ] {
         let ended = garden.expect(2, &[&["grants"], arguments].concat());
@@ -218,7 +218,7 @@ fn what_cannot_be_granted_is_refused_with_a_reason() {
     std::fs::write(garden.home().join("state/grants.json"), "[{").unwrap();
     for arguments in [&["grants"][..], &["grants", "add", "host", "crates.io"]] {
         let ended = garden.expect(1, arguments);
-        assert!(ended.err.contains("no grant counts"), "{}", ended.err);
+        assert!(ended.err.contains("no grant is valid"), "{}", ended.err);
     }
     assert_eq!(std::fs::read_to_string(garden.home().join("state/grants.json")).unwrap(), "[{");
 }

@@ -57,7 +57,7 @@ fn five_bad_plans_end_the_run() {
     let garden = TestProject::with("never_a_plan");
     let ended = garden.expect(4, &["run", "who waters?"]);
     assert_eq!(ended.out, "");
-    assert!(ended.err.contains("Could not build valid task list after 5 tries."), "{}", ended.err);
+    assert!(ended.err.contains("Could not build a valid task list after 5 attempts."), "{}", ended.err);
     assert_eq!(garden.count("reply_received"), 5);
 }
 

@@ -139,13 +139,13 @@ fn what_a_run_stored_is_read_whole_and_none_of_it_is_removed() {
     garden.expect(0, &["approve"]);
     garden.expect(0, &["resume"]);
     let said = garden.call(&["doctor"]).out;
-    assert!(said.contains("1 run in the store ") && said.contains(" is whole ("), "{said}");
+    assert!(said.contains("1 run in the store ") && said.contains(" is intact ("), "{said}");
     for arguments in [&["gc", "--dry-run"][..], &["gc"]] {
         let ended = garden.expect(0, arguments);
         assert!(format!("{}{}", ended.out, ended.err).contains("nothing to remove"), "{}{}", ended.out, ended.err);
     }
     garden.expect(0, &["undo"]);
-    assert!(garden.call(&["doctor"]).out.contains(" is whole ("));
+    assert!(garden.call(&["doctor"]).out.contains(" is intact ("));
 }
 
 /// Kills at a few moments: after the n-th line of facts on stdout. What was finished is never asked again.

@@ -101,6 +101,15 @@ fn a_change_is_approved_in_part_from_the_page_and_the_run_resumes() {
         changes.contains("approved in part") && changes.contains("on the page") && changes.contains("only this"),
         "{changes}"
     );
+
+    // An undo says what its page showed.
+    let (_, rest) = changes.split_once("name=\"n\" value=\"").unwrap();
+    let seen = rest.split('"').next().unwrap();
+    page.post(&format!("/runs/{run}/undo"), "n=1");
+    let board = page.get(&format!("/runs/{run}"));
+    assert!(board.contains("changed files since you looked") && garden.read("rota.md") == rota, "{board}");
+    page.post(&format!("/runs/{run}/undo"), &format!("n={seen}"));
+    assert!(!garden.read("rota.md").contains("week 3: Ana and Ben"));
 }
 
 /// covers: 11.4

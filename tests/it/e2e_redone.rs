@@ -64,7 +64,7 @@ fn an_item_of_a_template_is_done_again_and_equal_calls_are_used_again() {
     assert_eq!(calls(&garden), (7, 0), "the item and the summary, whose prompt is another");
     let ended = garden.expect(0, &["retry", &run, "names-list"]);
     assert_eq!(calls(&garden), (8, 4), "the list alone: {}", ended.err);
-    assert!(ended.err.contains("asks what call 6 asked"), "the newer of two equal calls: {}", ended.err);
+    assert!(ended.err.contains("repeats the request of call 6"), "the newer of two equal calls: {}", ended.err);
     let shown = garden.expect(0, &["show"]).out;
     assert!(shown.contains("- tasks: 5 done\n") && shown.contains("reply of call 6"), "{shown}");
     assert_eq!(garden.expect(0, &["resume", &run]).out, "Summed up.\n");
@@ -83,7 +83,7 @@ fn a_new_run_uses_the_replies_of_another_where_it_asks_the_same() {
     let unknown = garden.expect(2, &["template", "run", "names", "--reuse", "20200101-none"]);
     assert!(unknown.err.contains("20200101-none"), "{}", unknown.err);
     let ended = garden.expect(0, &["template", "run", "names", "--reuse", &first]);
-    assert!(ended.err.contains(&format!("asks what call 1 of {first} asked")), "{}", ended.err);
+    assert!(ended.err.contains(&format!("repeats the request of call 1 of {first}")), "{}", ended.err);
     assert!(ended.err.contains("model calls: 1, none wasted, 4 more answered by earlier replies"), "{}", ended.err);
 }
 

@@ -1,4 +1,4 @@
-//! The answer of a run, with links that lead to files from where the person stands.
+//! The answer of a run. Its links lead to files from the person's current folder.
 
 use callsheet_core::links::{link_target, parse_name};
 use callsheet_core::nouns::{Fragment, RunId, Target};
@@ -10,12 +10,13 @@ use serde_json::{Value, json};
 use crate::host::Host;
 use crate::view::RunView;
 
-/// The answer of a run that is finished; empty for another.
+/// The answer of a finished run. Empty for any other run.
 pub fn answer_text(host: &dyn Host, run: &RunView) -> String {
     answer(run.run(), &|tasks, text| relinked(text, &|target| place(host, run, (tasks, target))))
 }
 
-/// The results behind the answer of a run that is finished, if a model joined them: a list, as the answer would be without.
+/// The results behind the answer of a finished run, if a model joined them. They form the same list as an answer
+/// without a model.
 pub fn joined_results(host: &dyn Host, run: &RunView) -> String {
     match run.joined() {
         Some(Joined::Answer { .. }) => listed(&relinked_results(host, run)),
@@ -32,7 +33,7 @@ pub fn results_json(host: &dyn Host, run: &RunView) -> Value {
     results.collect()
 }
 
-/// Whether a model joined the results: `joined`, and `failed`, why it did not.
+/// Whether a model joined the results (`joined`), and why it did not (`failed`).
 pub fn join_json(run: &RunView) -> Value {
     let failed = match run.joined() {
         Some(Joined::Failed(why)) => Some(why),
@@ -46,7 +47,8 @@ fn relinked_results<'a>(host: &dyn Host, run: &'a RunView) -> Vec<(&'a TaskRun, 
     results(run.run(), &|tasks, text| relinked(text, &|target| place(host, run, (tasks, target))))
 }
 
-/// The file that a link of these tasks means, as a link from where the person stands; `None`: there is none.
+/// The file behind a link in the results of these tasks, as a link from the person's current folder. `None` if there
+/// is no such file.
 fn place(host: &dyn Host, run: &RunView, (tasks, target): (&[&TaskRun], &str)) -> Option<String> {
     let folder = run_folder(run.about().id?);
     let detail = |slug: &str, file: &str| format!("{folder}details/{slug}/{file}");
@@ -58,7 +60,7 @@ fn place(host: &dyn Host, run: &RunView, (tasks, target): (&[&TaskRun], &str)) -
             (format!("{folder}tasks/{slug}.md"), heading.map(Fragment::Anchor))
         }
         Target::Directory(path) => (path, None),
-        // A details file may be named by its plain name.
+        // A link may name a details file by its file name alone.
         Target::File { path, fragment } => {
             let exists = |path: &String| host.project().join(path).exists();
             let own = || tasks.iter().map(|task| detail(task.task.slug.as_str(), &path)).find(exists);
@@ -71,7 +73,7 @@ fn place(host: &dyn Host, run: &RunView, (tasks, target): (&[&TaskRun], &str)) -
     there.then(|| link_target(&Target::File { path: host.seen_from_here(&path), fragment }))
 }
 
-/// Where the files of a run are, from the project folder.
+/// The folder of a run's files, relative to the project folder.
 pub fn run_folder(id: &RunId) -> String {
     format!(".callsheet/runs/{id}/")
 }

@@ -1,4 +1,4 @@
-//! What a person does to a run, as data, and what came of it.
+//! Commands from people to runs, as data, and their outcomes.
 
 use std::collections::BTreeMap;
 
@@ -21,45 +21,45 @@ pub type HunkRanges = Vec<(u32, u32)>;
 pub enum WordCount {
     /// The whole command.
     All,
-    /// Its first words, and whatever follows them.
+    /// Its first words, followed by anything.
     First(u32),
 }
 
-/// What a person does to a run. Empty lists of gates and tasks mean all that wait.
+/// A command to a run. An empty list of gates or tasks means all that wait.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
 pub enum RunCommand {
-    /// Approve what gates ask.
+    /// Approve what gates ask about.
     Approve {
-        /// Numbers of the gates that the person saw.
+        /// The numbers of the gates that the person saw.
         gates: Vec<u32>,
-        /// Names of tasks.
+        /// The names of tasks.
         tasks: Vec<String>,
-        /// Also approve all later plans of the run, but no change of files.
+        /// Whether to approve all later plans of the run, too. This approves no changes of files.
         later: bool,
         /// Also allow commands like these from now on.
         always: Option<WordCount>,
     },
-    /// Approve some hunks of a change.
+    /// Keep some hunks of a change.
     Keep {
-        /// Numbers of the gates that the person saw.
+        /// The numbers of the gates that the person saw.
         gates: Vec<u32>,
-        /// Names of tasks.
+        /// The names of tasks.
         tasks: Vec<String>,
-        /// Hunks to keep; `None`: all.
+        /// The hunks to keep. `None` keeps all.
         hunks: Option<HunkRanges>,
-        /// Edited texts of hunks by number. A text that is unchanged is no edit.
+        /// The edited texts of hunks by number. An unchanged text does not count as an edit.
         edits: BTreeMap<u32, String>,
-        /// Why the other hunks are rejected; may be empty.
+        /// Why the other hunks are rejected. May be empty.
         because: String,
     },
-    /// Deny what gates ask.
+    /// Deny what gates ask about.
     Deny {
-        /// Numbers of the gates that the person saw.
+        /// The numbers of the gates that the person saw.
         gates: Vec<u32>,
-        /// Names of tasks.
+        /// The names of tasks.
         tasks: Vec<String>,
-        /// Why; may be empty.
+        /// The reason. May be empty.
         because: String,
     },
     /// Answer a question that a task asks.
@@ -69,41 +69,41 @@ pub enum RunCommand {
         /// The answer, verbatim.
         text: String,
     },
-    /// Have tasks done again that ended, with what reads their results; all that failed if none is named.
+    /// Repeat ended tasks and the tasks that read their results. Without names, repeat all failed tasks.
     Retry {
-        /// Names of tasks.
+        /// The names of tasks.
         tasks: Vec<String>,
-        /// Also if changes of what is done again stand in files: they stay.
+        /// Whether to repeat tasks even if files contain their changes. The changes then stay.
         keep_changes: bool,
     },
-    /// Take tasks off the plan.
+    /// Remove tasks from the plan.
     Remove {
-        /// Names of tasks.
+        /// The names of tasks.
         tasks: Vec<String>,
     },
-    /// Raise limits: all, or none if one is not higher.
+    /// Raise limits. If one new bound is not higher, no limit is raised.
     Raise {
-        /// New bounds by the names of the limits, in the unit of each.
+        /// The new bounds by the names of the limits, in the unit of each limit.
         limits: Vec<(String, f64)>,
     },
-    /// Write an edit of the run's plan file, as an editor would.
+    /// Write an edit to the run's plan file, as an editor would.
     Edit {
-        /// The text that the person began with.
+        /// The text that the person started from.
         seen: String,
         /// The edited text.
         text: String,
     },
     /// Stop the run.
     Stop,
-    /// Take changes of the run back.
+    /// Revert changes of the run.
     Undo {
-        /// Names of the tasks whose changes these are; empty: all.
+        /// The names of the tasks whose changes are reverted. Empty means all tasks.
         tasks: Vec<String>,
     },
 }
 
 impl RunCommand {
-    /// Keeps the hunks of a change that these verdicts do not refuse, as they are or as they were edited.
+    /// The command that keeps the hunks of a change that these verdicts do not refuse, unchanged or edited.
     pub fn keep(gate: u32, verdicts: &BTreeMap<u32, HunkVerdict>, because: String) -> Self {
         let kept = verdicts.iter().filter(|(_, verdict)| **verdict != HunkVerdict::Refuse);
         let hunks = Some(kept.map(|(number, _)| (*number, *number)).collect());
@@ -116,49 +116,50 @@ impl RunCommand {
     }
 }
 
-/// A command, and who gives it. An order may be given again, as by a page that lost its connection: it has one effect.
+/// A command and who gives it. An order may be sent again, for example by a page that lost its connection. It still
+/// takes effect only once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Order {
     /// Where the person is.
     pub by: AnsweredBy,
-    /// Unlike the key of any other order; the same when this order is given again.
+    /// The key of the order. Different orders have different keys. An order that is sent again has the same key.
     pub key: String,
-    /// How much of the log the person had seen when they decided; `None`: all of it.
+    /// How much of the log the person had seen when they decided. `None` means all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<Cursor>,
-    /// What to do.
+    /// The command.
     #[serde(flatten)]
     pub command: RunCommand,
 }
 
 impl Order {
-    /// An order that was not given before.
+    /// A new order.
     ///
     /// # Errors
-    /// The system has no random bytes for its key.
+    /// The system cannot provide random bytes for the key.
     pub fn new(by: AnsweredBy, command: RunCommand) -> Result<Self, Refusal> {
         Ok(Self { by, key: new_key()?, revision: None, command })
     }
 
-    /// The name of its message of this number, from 0.
+    /// The id of the message with this number, from 0.
     pub(crate) fn id(&self, message: usize) -> OrderId {
         OrderId { by: self.by, key: format!("{}/{message}", self.key) }
     }
 
-    /// Whether a message belongs to it.
+    /// Whether a message belongs to this order.
     pub(crate) fn owns(&self, id: &OrderId) -> bool {
         id.key.rsplit_once('/').is_some_and(|(key, _)| key == self.key)
     }
 }
 
-/// A key that no order has.
+/// A new key, which no other order has.
 ///
 /// # Errors
-/// The system has no random bytes.
+/// The system cannot provide random bytes.
 pub fn new_key() -> Result<String, Refusal> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes)
-        .map_err(|error| Refusal::internal(format!("the system gives no random bytes: {error}"), ""))?;
+        .map_err(|error| Refusal::internal(format!("the system cannot provide random bytes: {error}"), ""))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
@@ -166,29 +167,29 @@ pub fn new_key() -> Result<String, Refusal> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrival {
-    /// The named process drives the run and has it at once.
+    /// The named process drives the run and gets the command at once.
     Sent {
-        /// Process id and host.
+        /// The process id and the host.
         owner: String,
     },
-    /// It counts when the run resumes.
+    /// When the run is resumed.
     Saved,
     /// It is done.
     Done,
 }
 
-/// What came of a command.
+/// The outcome of a command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Receipt {
     /// The run.
     pub run: RunId,
-    /// What was left or done, in a few words: `the answer`, `2 answers`.
+    /// What was sent or done, in a few words: `the answer`, `2 answers`.
     pub what: String,
-    /// When it takes effect.
+    /// When the command takes effect.
     pub arrival: Arrival,
-    /// What else the person should know, a line each.
+    /// Further notes for the person, one line each.
     pub notes: Vec<String>,
-    /// What `undo` took back.
+    /// The changes that `undo` reverted.
     pub undone: Option<Undone>,
 }
 
@@ -202,17 +203,17 @@ impl Receipt {
         Self { run: run.clone(), what: what.into(), arrival: Arrival::Done, notes: Vec::new(), undone: None }
     }
 
-    /// Whether a process drives the run.
+    /// Whether a process that drives the run gets the command at once.
     pub fn is_sent(&self) -> bool {
         matches!(self.arrival, Arrival::Sent { .. })
     }
 
-    /// What happened, in one sentence without its full stop.
+    /// What happened, as a sentence without a full stop.
     pub fn words(&self) -> String {
         let Self { what, run, arrival, .. } = self;
         match arrival {
             Arrival::Sent { owner } => format!("sent {what} to {run} ({owner})"),
-            Arrival::Saved => format!("saved {what} for {run}; it counts when the run resumes"),
+            Arrival::Saved => format!("saved {what} for {run}; it takes effect when the run resumes"),
             Arrival::Done => what.clone(),
         }
     }

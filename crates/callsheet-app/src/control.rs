@@ -12,47 +12,47 @@ use crate::command::{Order, Receipt};
 use crate::refusal::Refusal;
 use crate::view::{Cursor, RunView};
 
-/// An issue of a plan file, with its place in the text.
+/// An issue of a plan file and its place in the text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SheetIssue {
-    /// Line from 1.
+    /// The line, from 1.
     pub line: u32,
-    /// Column from 1, in characters.
+    /// The column, from 1, in characters.
     pub column: usize,
-    /// Whether the plan can be used with it.
+    /// Whether the plan can be used despite the issue.
     pub severity: Severity,
     /// What is wrong and what to do.
     pub words: String,
 }
 
-/// What an edit of a plan file would do.
+/// What an edit of a plan file would change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SheetCheck {
-    /// In the order of lines.
+    /// The issues in the order of lines.
     pub issues: Vec<SheetIssue>,
-    /// What the edit changes, in words; empty if it has errors.
+    /// What the edit changes, in words. Empty if the edit has errors.
     pub effect: String,
 }
 
-/// A process that this program started for a run.
+/// The state of a process that this program started for a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Started {
-    /// It works.
+    /// It is running.
     Working,
     /// It has ended.
     Ended {
         /// Whether it failed.
         failed: bool,
-        /// The end of what it printed.
+        /// The end of its output.
         words: String,
     },
 }
 
-/// The runs of a project, for every face. Calls block for a short time: an asynchronous face calls them from a thread that may
-/// block.
+/// The runs of a project, for all faces. Calls may block for a short time, so an asynchronous face must make them on
+/// a thread that may block.
 pub trait RunControl: Send + Sync {
-    /// The project's name for a person.
+    /// The name of the project, for a person.
     fn project(&self) -> String;
 
     /// All runs, newest first.
@@ -61,7 +61,7 @@ pub trait RunControl: Send + Sync {
     /// The record cannot be read.
     fn list(&self) -> Result<Vec<RunSummary>, Refusal>;
 
-    /// What was recorded of a run after `seen`, in order. [`RunView::take`] folds it.
+    /// The entries that were recorded for a run after `seen`, in order. [`RunView::take`] folds them.
     ///
     /// # Errors
     /// There is no such run, or the record cannot be read.
@@ -70,58 +70,59 @@ pub trait RunControl: Send + Sync {
     /// A recorded text.
     ///
     /// # Errors
-    /// There is none, or the record cannot be read.
+    /// There is no such text, or the record cannot be read.
     fn blob(&self, id: &BlobId) -> Result<Vec<u8>, Refusal>;
 
-    /// Whether something was left for a run that it has not taken yet.
+    /// Whether there are messages for a run that it has not handled yet.
     ///
     /// # Errors
     /// The record cannot be read.
     fn has_messages(&self, run: &RunId) -> Result<bool, Refusal>;
 
-    /// What an open gate shows.
+    /// The view of an open gate.
     ///
     /// # Errors
     /// The record cannot be read.
     fn gate(&self, run: &RunView, gate: &Gate) -> Result<GateView, Refusal>;
 
-    /// What the open gates of a run show, in the order they were opened.
+    /// The views of a run's open gates, in the order in which they were opened.
     ///
     /// # Errors
     /// The record cannot be read.
     fn gates(&self, run: &RunView) -> Result<Vec<GateView>, Refusal>;
 
-    /// What the process that drives the run, as the record names it, has streamed of calls in progress.
+    /// The streamed text of calls in progress, from the process that drives the run. `owner` is its name in the
+    /// record.
     fn writing(&self, run: &RunId, owner: &str) -> Vec<LiveText>;
 
-    /// The kinds of the pieces of a code text. The path tells its language. Empty if the language is not known.
+    /// The kinds of the pieces of code in a text. The path determines the language. Empty if the language is unknown.
     fn colours(&self, path: &str, text: &str) -> Vec<Coloured>;
 
-    /// The answer of a run that is finished; empty for another.
+    /// The answer of a finished run. Empty for any other run.
     fn answer(&self, run: &RunView) -> String;
 
-    /// Carries a command out, or leaves it for the process that drives the run.
+    /// Carries out a command, or sends it to the process that drives the run.
     ///
     /// # Errors
-    /// Why not, and what to do instead. Nothing was done, unless the refusal says so.
+    /// Why the command was refused, and what to do instead. Nothing was done, unless the refusal says so.
     fn order(&self, run: &RunId, order: &Order) -> Result<Receipt, Refusal>;
 
-    /// Resumes a run that no process drives, in a process of its own.
+    /// Resumes a run that no process drives, in a new process.
     ///
     /// # Errors
-    /// It runs, or the process cannot be started.
+    /// The run is already driven, or the process cannot be started.
     fn resume(&self, run: &RunId) -> Result<Receipt, Refusal>;
 
-    /// What became of the process that was started last for a run from here.
+    /// The state of the last process that this program started for a run.
     fn started(&self, run: &RunId) -> Option<Started>;
 
-    /// The text of a run's plan file as it is on disk; the rendered one if there is no file.
+    /// The text of a run's plan file on disk, or the rendered plan if there is no file.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The file cannot be read.
     fn sheet(&self, run: &RunView) -> Result<String, Refusal>;
 
-    /// What an edit of the plan file would do. Changes nothing.
+    /// What an edit of the plan file would change. Nothing is written.
     ///
     /// # Errors
     /// The project cannot be read.

@@ -1,4 +1,4 @@
-//! What the application layer needs of the program that it is part of: adapters, configuration, processes.
+//! What the application layer needs from the program that contains it: adapters, configuration and processes.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,53 +12,54 @@ use callsheet_runtime::services::Services;
 use crate::control::Started;
 use crate::refusal::Refusal;
 
-/// The program around the application layer.
+/// The program that contains the application layer.
 pub trait Host: Send + Sync {
-    /// The project folder, canonical.
+    /// The canonical path of the project folder.
     fn project(&self) -> &Path;
 
-    /// The folder where the runs of the project are kept.
+    /// The folder that contains the runs of the project.
     fn store_folder(&self) -> PathBuf;
 
-    /// A path of the project as it is found from where the person stands.
+    /// A path of the project as seen from the person's current folder.
     fn seen_from_here(&self, path: &str) -> String;
 
-    /// The store; `None`: the project has none yet. Looking never makes one.
+    /// The store. `None` if the project has none yet. Callers that only read never create one.
     ///
     /// # Errors
-    /// It cannot be used.
+    /// The store cannot be used.
     fn store(&self) -> Result<Option<Arc<dyn Store>>, Refusal>;
 
-    /// That the project has no runs, and what to do about it.
+    /// A refusal that says that the project has no runs, and what to do.
     fn no_runs(&self) -> Refusal;
 
-    /// What reading a plan file of a run with these settings needs. No model can be called.
+    /// The services for reading a plan file of a run with these settings. They cannot call a model.
     ///
     /// # Errors
     /// The project cannot be read.
     fn reading(&self, store: Arc<dyn Store>, id: &RunId, settings: &Settings) -> Result<Services, Refusal>;
 
-    /// The model that will execute a task; `None`: the record says it. `wish`: what its skill asks for.
+    /// The model that will execute a task. `None` if the record names it. `wish` is the model that its skill asks
+    /// for.
     fn executing_model(&self, settings: &Settings, wish: Option<&str>) -> Option<String>;
 
-    /// What a process has streamed of calls in progress.
+    /// The text that a process has streamed for calls in progress.
     fn writing(&self, run: &RunId, owner: &str) -> Vec<LiveText>;
 
-    /// The kinds of the pieces of a code text.
+    /// The kinds of the pieces of code in a text.
     fn colours(&self, path: &str, text: &str) -> Vec<Coloured>;
 
-    /// Allows something in this project until it is revoked. Gives what was granted, in words.
+    /// Allows something in this project until it is revoked. Returns what was granted, in words.
     ///
     /// # Errors
     /// The list of grants cannot be written.
     fn grant(&self, what: GrantedThing) -> Result<String, Refusal>;
 
-    /// Starts a process that resumes a run and outlives this one. Gives what was done, in words.
+    /// Starts a process that resumes a run and outlives this process. Returns what was done, in words.
     ///
     /// # Errors
-    /// It cannot be started.
+    /// The process cannot be started.
     fn start(&self, run: &RunId) -> Result<String, Refusal>;
 
-    /// What became of the process that was started last for a run from here.
+    /// The state of the last process that this program started for a run.
     fn started(&self, run: &RunId) -> Option<Started>;
 }

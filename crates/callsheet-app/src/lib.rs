@@ -1,6 +1,6 @@
-//! What people do with runs and see of them, for every face. A face turns words, keys or forms into a [`RunCommand`], gives it
-//! to a [`RunControl`], and shows the [`Receipt`] or the [`Refusal`]. What it shows of a run it asks a [`RunView`], which folds
-//! what [`RunControl::watch`] gives. This crate knows no terminal and no HTTP.
+//! What people do with runs and see of them, for all faces. A face turns words, keys or forms into a [`RunCommand`],
+//! passes it to a [`RunControl`], and shows the [`Receipt`] or the [`Refusal`]. It draws what a [`RunView`] shows,
+//! which folds the entries from [`RunControl::watch`]. This crate knows neither terminals nor HTTP.
 
 mod answer;
 mod command;

@@ -1,4 +1,4 @@
-//! Why something was not done, and what to do instead.
+//! Why a command was not carried out, and what to do instead.
 
 use callsheet_core::nouns::RunId;
 use callsheet_runtime::fault::{DriveFault, InputFault};
@@ -7,45 +7,45 @@ use serde::{Deserialize, Serialize};
 
 use crate::answer::run_folder;
 
-/// Whose fault a refusal is.
+/// Who caused a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// The person asked for something that cannot be done. It helps to ask for something else.
+    /// The person asked for something that cannot be done, and should ask for something else.
     Usage,
     /// The machine or this program failed.
     Internal,
-    /// A part of it was done. The words say which.
+    /// A part of the command was carried out. The message says which.
     Incomplete,
 }
 
 /// A command that was not carried out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// Whose fault it is.
+    /// Who caused it.
     pub kind: Kind,
     /// What went wrong, and where.
     pub what: String,
-    /// What to do; may be empty.
+    /// What to do. May be empty.
     pub advice: String,
 }
 
-/// What helps where the store may not be written.
+/// The advice if the store cannot be written.
 const READ_ONLY_ADVICE: &str =
-    "`show`, `runs` and `report -o FILE` work all the same; for the rest, make the folder yours to write";
+    "`show`, `runs` and `report -o FILE` still work; for the rest, give yourself write access to the folder";
 
 impl Refusal {
-    /// The person asked for something that cannot be done.
+    /// A refusal because the person asked for something that cannot be done.
     pub fn usage(what: impl Into<String>, advice: impl Into<String>) -> Self {
         Self { kind: Kind::Usage, what: what.into(), advice: advice.into() }
     }
 
-    /// The machine or this program failed.
+    /// A refusal because the machine or this program failed.
     pub fn internal(what: impl Into<String>, advice: impl Into<String>) -> Self {
         Self { kind: Kind::Internal, what: what.into(), advice: advice.into() }
     }
 
-    /// A drive that ended with a fault. `again` is the command that reads an edited sheet once more.
+    /// The refusal for a drive that ended with a fault. `again` is the command that reads an edited sheet again.
     pub fn of_drive(fault: &DriveFault, run: &RunId, again: &str) -> Self {
         match fault {
             DriveFault::Input(InputFault::EditedSheet(lines)) => Self::usage(
@@ -87,7 +87,7 @@ fn store_advice(fault: &StoreFault) -> (Kind, &'static str) {
             "`callsheet doctor` shows where Callsheet stores runs; CALLSHEET_HOME sets another folder"
         }
         StoreFault::ReadOnly(_) => {
-            "`show`, `runs` and `report` work all the same; for more, make its folder yours to write"
+            "`show`, `runs` and `report` still work; for more, give yourself write access to its folder"
         }
         StoreFault::NoBlob(_) | StoreFault::LockLost { .. } => "",
     };

@@ -1,4 +1,4 @@
-//! What the record says of a run beside its log.
+//! Data of the record beside the log.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use callsheet_runtime::prompting::PromptRecord;
 use crate::control::RunControl;
 use crate::view::RunView;
 
-/// Rules of the project that prompts had no room for, each once.
+/// The rules of the project that did not fit into prompts, without duplicates.
 pub fn omitted_rules(runs: &dyn RunControl, run: &RunView) -> Vec<String> {
     let prompts = run.calls().iter().filter_map(|call| runs.blob(&call.prompt).ok());
     let prompts = prompts.filter_map(|bytes| serde_json::from_slice::<PromptRecord>(&bytes).ok());
@@ -16,7 +16,7 @@ pub fn omitted_rules(runs: &dyn RunControl, run: &RunView) -> Vec<String> {
     words.into_iter().collect()
 }
 
-/// The result of the run of a template.
+/// The result of a template run.
 pub fn result_of_tree(runs: &dyn RunControl, run: &RunView) -> Option<TaskResult> {
     run.result_of_tree(&|blob| runs.blob(blob).ok())
 }

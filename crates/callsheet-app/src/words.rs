@@ -1,4 +1,4 @@
-//! What happened, in one line: the same words in plain lines, on the screen and on the page.
+//! What happened, as one line. Plain mode, the screen and the page use the same words.
 
 use callsheet_core::record::CallKey;
 use callsheet_core::view::{call_words, duration};
@@ -7,13 +7,13 @@ use callsheet_runtime::shown::Shown;
 /// A line about an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventLine {
-    /// The words. Issues of a reply follow on lines of their own.
+    /// The words. Issues of a reply follow on separate lines.
     pub text: String,
-    /// The state of a task says it as well, so only a log shows it.
+    /// Whether the state of a task already shows it, so that only a log shows the line.
     pub is_detail: bool,
 }
 
-/// Text on one line, at most `width` characters, cut with an ellipsis. What a reader cannot see in it has marks.
+/// Text on one line with at most `width` characters, shortened with an ellipsis. Invisible characters are marked.
 pub fn one_line(text: &str, width: usize) -> String {
     let line = Shown::text(text).as_str().split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= width {
@@ -25,12 +25,13 @@ pub fn one_line(text: &str, width: usize) -> String {
     cut
 }
 
-/// A call without an answer.
+/// The line about a call that has not answered for some time.
 pub fn silent_line(key: &CallKey, seconds: u64) -> String {
     format!("{}: no answer for {seconds} s", call_words(key, ""))
 }
 
-/// A send that is tried again. `send`: which one failed; 0: none, the provider is busy.
+/// The line about a request that is sent again. `send` is the number of the failed send. 0 means that the provider is
+/// busy and nothing was sent.
 pub fn retry_line(key: &CallKey, send: u32, wait_ms: u64, message: &str) -> String {
     let (call, wait) = (call_words(key, ""), duration(wait_ms));
     match send {

@@ -15,7 +15,7 @@ const CANDIDATES: usize = 1_000;
 const LOOKED_AT: usize = 12;
 const MEANT: usize = 3;
 
-/// Most edits for which a band is used. For more, the whole table is computed.
+/// The maximum number of edits for which a band is used. For more, the whole table is computed.
 const BAND: usize = 2;
 
 /// Whether `a` becomes `b` by at most `limit` insertions, deletions and replacements of characters.
@@ -29,8 +29,8 @@ pub fn within(a: &str, b: &str, limit: usize) -> bool {
     a.chars().count().abs_diff(b.chars().count()) <= limit && levenshtein(a, b) <= limit
 }
 
-/// The same for ASCII bytes. Computes only distances that can still be small enough: `limit` cells on each side of the
-/// diagonal.
+/// Like `within`, but for ASCII bytes. Computes only distances that can still be small enough: `limit` cells on each
+/// side of the diagonal.
 fn near_bytes(a: &[u8], b: &[u8], limit: usize) -> bool {
     let same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
     let (a, b) = (a.get(same..).unwrap_or_default(), b.get(same..).unwrap_or_default());
@@ -117,13 +117,13 @@ pub fn meant<'a>(wanted: &str, values: impl IntoIterator<Item = &'a str>) -> Vec
     near
 }
 
-/// The same as advice for a person, `Did you mean a, b?`. Empty if nothing is similar.
+/// The result of `meant` as advice for a person, `Did you mean a, b?`. Empty if nothing is similar.
 pub fn did_you_mean<'a>(wanted: &str, values: impl IntoIterator<Item = &'a str>) -> String {
     let near = meant(wanted, values);
     if near.is_empty() { String::new() } else { format!("Did you mean {}?", near.join(", ")) }
 }
 
-/// The same after the description of a problem. `otherwise` if nothing is similar.
+/// The result of `did_you_mean` after the description of a problem. `otherwise` if nothing is similar.
 pub fn meant_or<'a>(wanted: &str, values: impl IntoIterator<Item = &'a str>, otherwise: &str) -> String {
     let near = meant(wanted, values);
     if near.is_empty() { otherwise.to_owned() } else { format!("did you mean `{}`?", near.join("`, `")) }

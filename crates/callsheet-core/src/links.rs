@@ -27,7 +27,8 @@ pub fn parse_target(written: &str) -> Result<Target, TargetFault> {
     parse(written, false)
 }
 
-/// The same for a path that may contain pattern characters: `app/[id]/page.tsx` is a name if such a file exists.
+/// Like `parse_target`, but for a path that may contain pattern characters: `app/[id]/page.tsx` is a name if such a
+/// file exists.
 pub fn parse_name(written: &str) -> Result<Target, TargetFault> {
     parse(written, true)
 }

@@ -131,7 +131,7 @@ pub enum SymbolMatch<'a> {
     One(&'a Symbol),
     /// Several fit equally.
     Several(Vec<&'a Symbol>),
-    /// None.
+    /// No symbol fits.
     None,
 }
 

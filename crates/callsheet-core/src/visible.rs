@@ -37,12 +37,13 @@ pub fn visible(text: &str) -> String {
     shown(text, false)
 }
 
-/// The same on one line, for file names: newlines and tabs are shown too.
+/// Like `visible`, but on one line, for file names: newlines and tabs are shown too.
 pub fn visible_line(text: &str) -> String {
     visible(text).replace('\n', "<U+000A>").replace('\t', "<U+0009>")
 }
 
-/// The same for prose: characters that join emoji or choose their appearance are visible in the emoji, and stay.
+/// Like `visible_line`, but for prose: characters that join emoji or choose their appearance are visible in the
+/// emoji, and stay.
 pub fn readable(text: &str) -> String {
     shown(text, true)
 }

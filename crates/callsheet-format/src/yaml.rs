@@ -5,7 +5,7 @@
 use callsheet_core::template::Bytes;
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, Span, StrInput};
 
-/// Most values of a text.
+/// The maximum number of values of a text.
 const MAX_NODES: usize = 20_000;
 
 /// One value and its position.

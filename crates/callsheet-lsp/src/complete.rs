@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::cursor::{after, key, open, tasks};
 use crate::project::{Entry, Kind, Project};
 
-/// Most entries that are offered. An editor asks again as the word grows.
+/// The maximum number of entries that are offered. An editor asks again as the word grows.
 const MOST: usize = 200;
 
 /// The offered entries, and the bytes of the line that they replace.

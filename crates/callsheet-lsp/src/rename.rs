@@ -110,7 +110,7 @@ pub(crate) fn rename(
     let to = to.trim();
     let slug = slug_of(to);
     if to.is_empty() || to.contains(['\n', '\r', '*', '`', '[', ']', ',']) {
-        return Err("a name must be one line of words without marks and commas");
+        return Err("a name must be a single line without commas and Markdown marks");
     }
     let tasks = tasks(text);
     let (placed, _) = at(lines, &tasks, place).ok_or("there is no task name here")?;

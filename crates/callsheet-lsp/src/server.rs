@@ -20,7 +20,7 @@ use crate::answers::View;
 use crate::lines::Encoding;
 use crate::project::Project;
 
-/// Largest text that is checked, in bytes.
+/// The largest text that is checked, in bytes.
 const LARGEST: usize = 2 * 1024 * 1024;
 
 /// Why the server ended.

@@ -74,7 +74,8 @@ impl ServedModel {
         }
     }
 
-    /// Asks the server for window and tool calling of the model, once. On failure, the call will report what is wrong.
+    /// Asks the server once for the context window of the model and whether it supports tool calls. If this fails, the call
+    /// itself will report what is wrong.
     pub(crate) async fn learn(&self) -> Result<(), ModelFault> {
         if self.learned.get().is_some() {
             return Ok(());
@@ -209,7 +210,7 @@ impl ServedModel {
     }
 }
 
-/// Most changes to a request within one call.
+/// The maximum number of changes to a request within one call.
 const MAX_CHANGES: u32 = 4;
 
 /// The note about a reply that ended with an unknown word.

@@ -17,7 +17,7 @@ pub enum DriveFault {
     Replay {
         /// Number of the entry.
         n: u64,
-        /// Why.
+        /// Why it does not fit.
         reject: Reject,
     },
     /// What a person gave cannot be executed. A retry helps after a change.

@@ -1,4 +1,4 @@
-//! What people answer at gates.
+//! The answers of people at gates.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,8 @@ impl World {
         }
     }
 
-    /// A part of a change set is kept; at a gate that shows none, and with nothing in it, it answers nothing.
+    /// Keeps a part of a change set. At a gate without a change set, or with nothing kept, this is not a valid
+    /// answer.
     fn part(&mut self) -> Answer {
         self.names += 1;
         let kept =

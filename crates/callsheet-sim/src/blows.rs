@@ -1,4 +1,4 @@
-//! What happens to a run from outside: crashes, clocks, second drivers, people, and facts that come twice or too late.
+//! What happens to a run from outside: crashes, clocks, second drivers, people, and events that are repeated or late.
 
 use callsheet_core::events::{self, Event, ListOrigin, LogEntry};
 use callsheet_core::record::EffectKey;
@@ -13,7 +13,7 @@ const SECOND: usize = 1_000;
 const HOUR: usize = 3_600 * SECOND;
 
 impl Shell {
-    /// Crashes, repeated and late facts, cancellation.
+    /// Crashes, repeated and late events, and cancellation.
     pub fn disturb(&mut self) -> Turn {
         if self.world.tame {
             return Ok(());
@@ -56,7 +56,7 @@ impl Shell {
         Ok(())
     }
 
-    /// The process is killed, or it is not the only one.
+    /// The process is killed, or a second process drives the run.
     fn drivers(&mut self) -> Turn {
         if self.world.random.chance(4) && self.resumes < 6 {
             return Err(Stop::Died(Death::Killed));
@@ -88,7 +88,7 @@ impl Shell {
         }
     }
 
-    /// A person edits the sheet, has a task done again, takes one off or raises a limit. What does not fit changes nothing.
+    /// A person edits the sheet, repeats or removes a task, or raises a limit. What does not fit must change nothing.
     pub fn steer(&mut self) -> Turn {
         let Some(event) = self.world.steer(self.writer.run()) else { return Ok(()) };
         let before = self.writer.run().clone();
@@ -99,20 +99,20 @@ impl Shell {
         Ok(())
     }
 
-    /// What came of an effect that was cancelled.
+    /// The result of an effect that was cancelled.
     fn come_late(&mut self) -> Turn {
         let index = self.world.random.below(self.cancelled.len());
         let late = self.cancelled.swap_remove(index);
         let still = self.writer.run().is_outstanding(&late.key());
         if !still && let Some(event) = self.world.perform(self.writer.run(), &late) {
             self.marks.blow(Blow::LateResult);
-            // Refused or harmless; the checkers see it if it is folded.
+            // This is refused or harmless. If it is folded, the checkers see it.
             let _ = self.append(event)?;
         }
         Ok(())
     }
 
-    /// A fact of the log comes under the same number, then as a new one.
+    /// Offers an event of the log again, first under the same number, then as a new one.
     fn offer_again(&mut self) -> Turn {
         let index = self.world.random.below(self.log.len());
         let Some(fact) = self.log.get(index).cloned() else { return Ok(()) };
@@ -124,7 +124,7 @@ impl Shell {
             return Err(Stop::Broken(format!("replay: fact {} was taken twice", fact.n)));
         }
         // A resumed run may fail a task, wait, conclude or start the same thing once more. A task that was listed
-        // again uses the names of its calls again; a shell drops results of what it cancelled.
+        // again uses the names of its calls again. A driver drops the results of cancelled effects.
         if self.was_listed_again(&fact.event) {
             return Ok(());
         }
@@ -149,7 +149,7 @@ impl Shell {
         if taken.is_ok()
             && let Event::Started(events::Started { effect, .. }) = &fact.event
         {
-            // It was outstanding and the shell performs it from here on.
+            // The effect was outstanding, and the driver performs it from here on.
             self.write()?;
             let outstanding = self.writer.run().outstanding().into_iter().find(|other| other.key() == *effect);
             self.performing.extend(outstanding.map(|found| (effect.clone(), found)));
@@ -172,7 +172,7 @@ impl Shell {
     }
 }
 
-/// What means the same as often as it comes, or something else each time.
+/// Whether the event may validly occur again, because it has the same effect or a different one each time.
 fn may_come_twice(event: &Event) -> bool {
     matches!(
         event,

@@ -1,4 +1,4 @@
-//! All books that are kept over a run.
+//! All books about a run.
 
 use callsheet_core::events::LogEntry;
 use callsheet_core::nouns::Settings;
@@ -8,7 +8,7 @@ use crate::checkers::{Kept, Witness};
 use crate::people::People;
 use crate::tree_checkers::TreeWitness;
 
-/// They see every fact before and after it is folded, and nothing else.
+/// They see only the events, each before and after it is folded.
 #[derive(Default)]
 pub struct Books {
     sheets: Witness,
@@ -17,7 +17,7 @@ pub struct Books {
 }
 
 impl Books {
-    /// Sees a fact before it is applied.
+    /// Sees an event before it is applied.
     ///
     /// # Errors
     /// A promise is about to be broken.
@@ -27,7 +27,7 @@ impl Books {
         self.people.before(run, fact)
     }
 
-    /// Sees a fact after it was accepted.
+    /// Sees an event after it was accepted.
     ///
     /// # Errors
     /// A promise was broken.

@@ -1,9 +1,9 @@
-//! Change sets of the world.
+//! The change sets of the simulated world.
 
 use callsheet_core::nouns::BlobId;
 use callsheet_core::record::{ChangeSet, FileChange};
 
-/// The set made anew for files that somebody changed.
+/// A change set that was made again because somebody changed the files.
 pub(crate) fn moved(changes: &ChangeSet) -> ChangeSet {
     let mut changes = changes.clone();
     for file in &mut changes.files {
@@ -13,7 +13,7 @@ pub(crate) fn moved(changes: &ChangeSet) -> ChangeSet {
     changes
 }
 
-/// Changes that a tool or a reply asks for.
+/// The changes that a tool or a reply asks for.
 pub(crate) fn changes() -> ChangeSet {
     let change = FileChange { path: "a.rs".to_owned(), before: None, after: Some(BlobId::of(b"after")), mode: None };
     ChangeSet { files: vec![change], diff: None }

@@ -1,5 +1,5 @@
-//! The promises, each a function with its name. A checker keeps books of its own; it never asks the machine whether
-//! the machine was right.
+//! The promises, each a function with its name. A checker keeps its own books. It never asks the machine whether the
+//! machine was right.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,12 +20,12 @@ use crate::world::COST;
 
 pub(crate) type Kept = Result<(), String>;
 
-/// Books over the accepted facts.
+/// Books about the accepted events.
 #[derive(Default)]
 pub struct Witness {
     settings: Settings,
     tools: BTreeMap<String, ToolPolicy>,
-    /// How often a task was listed anew: what was finished before may be done again for the new text.
+    /// How often a task was listed again. Finished work may be repeated for the new text.
     listing: BTreeMap<Slug, u32>,
     finished_calls: BTreeSet<CallKey>,
     started_calls: BTreeSet<CallKey>,
@@ -35,33 +35,33 @@ pub struct Witness {
     verdicts: Verdicts,
     checks: Checks,
     answers: Answers,
-    /// What the references of a task held at its last check.
+    /// The contents of a task's references at its last check.
     contents: BTreeMap<Slug, BTreeMap<String, BlobId>>,
     applied: BTreeSet<(Slug, u32)>,
     approved_tasks: BTreeSet<Slug>,
     approved_things: BTreeSet<GateKind>,
-    /// Words of processes that a person agreed to: they hold for the run (spec "Templates" 8).
+    /// The process commands that a person approved. An approval is valid for the whole run (spec "Templates" 8).
     approved_argv: BTreeSet<String>,
-    /// The change sets that people saw and approved, or what they kept of them.
+    /// The change sets that people saw and approved, or the parts that they kept.
     approved_changes: BTreeMap<GateKind, ChangeSet>,
     all_writers: bool,
     calls: u32,
-    /// Calls in flight.
+    /// The calls in flight.
     open_calls: BTreeSet<CallKey>,
-    /// Calls that a resume or a cancellation cut off: no limit counts them.
+    /// The number of calls that a resume or a cancellation interrupted. No limit counts them.
     cut_calls: u32,
     tokens: u64,
     cost: f64,
     task_calls: BTreeMap<Slug, u32>,
     states: BTreeMap<Slug, State>,
-    /// Tasks that an edit took out before they started.
+    /// The tasks that an edit removed before they started.
     removed: BTreeSet<Slug>,
     plan: Plan,
     resumed: bool,
 }
 
 impl Witness {
-    /// Sees a fact before it is applied.
+    /// Sees an event before it is applied.
     ///
     /// # Errors
     /// A promise is about to be broken.
@@ -77,7 +77,7 @@ impl Witness {
         self.steps_go_in_order(run, effect)
     }
 
-    /// Sees a fact after it was accepted.
+    /// Sees an event after it was accepted.
     ///
     /// # Errors
     /// A promise was broken.
@@ -140,7 +140,7 @@ impl Witness {
             }
             Event::Joined(_) => self.answers.note(run),
             Event::Reviewed(events::Reviewed { key, missing, .. }) => self.note_verdict(key, missing.is_some()),
-            // Runs that read something else than is there now may be done again.
+            // Executions whose references have changed may be repeated.
             Event::ReferencesChecked(events::ReferencesChecked { task, contents, .. }) => {
                 let before = self.contents.insert(task.clone(), contents.clone());
                 if before.is_some_and(|before| before != *contents) {
@@ -168,25 +168,25 @@ impl Witness {
                 self.note_list(run, list, matches!(origin, ListOrigin::Edit(_)));
             }
             Event::GateAnswered(events::GateAnswered { gate, answer, .. }) => self.note_answer(run, gate, answer),
-            // The world raises no other.
+            // The simulated world raises no other limit.
             Event::LimitRaised(events::LimitRaised { max, .. }) => self.settings.limits.max_calls = *max as u32,
             _ => {}
         }
     }
 
     fn note_list(&mut self, run: &Run, list: &AdoptedList, edit: bool) {
-        // An edit may put a step before one that runs.
+        // An edit may put a step before a running one.
         self.resumed |= edit;
         self.note_removed(run, list, edit);
         for planned in list.steps.iter().flatten().filter(|planned| !planned.unchanged) {
-            // An edit leaves alone what runs.
+            // An edit leaves running tasks alone.
             if !edit || run.task(&planned.task.slug).is_none_or(|task| task.state() != State::Running) {
                 self.starts_anew(&planned.task.slug);
             }
         }
     }
 
-    /// What was finished for another text, or by tools before the task was sent back, may be done again (spec 10.5).
+    /// Finished work for another text, or by tools before the task was sent back, may be repeated (spec 10.5).
     fn note_refined(&mut self, run: &Run, key: &CallKey, refinement: &Refinement) {
         let Some(task) = key.task.as_ref().and_then(|slug| run.task(slug)) else { return };
         let same_text = Refinement { approval: refinement.approval, ..Refinement::default() } == *refinement;
@@ -216,22 +216,22 @@ impl Witness {
             let known = self.states.get(slug);
             known.is_some_and(|state| state.is_problem() || matches!(state, State::Dropped | State::Done))
         };
-        // The one that is named may be blocked again at once.
+        // The named task may be blocked again at once.
         let open = run.tasks().filter(|task| !task.state().is_ended() || task.task.slug == *retried);
-        // A call that waits for its tree again goes on with what is finished, under the approval of the same text
+        // A call that waits for its tree again continues with its finished parts, under the approval of the same text
         // (spec 11.6, "Templates" 15).
         let goes_on = |task: &&TaskRun| {
             let mut calls = task.runs.iter().flat_map(|exec| &exec.calls);
             calls.any(|call| matches!(call.state, ToolState::Mounted(_)))
         };
         let anew = open.filter(|task| !goes_on(task));
-        // What reads a result that is made anew begins again, wherever it stood.
+        // The readers of a result that is made again begin again, in any state.
         let begins = |slug: &Slug| ended(slug) || reads(run, slug, retried);
         let back: Vec<Slug> = anew.map(|task| task.task.slug.clone()).filter(begins).collect();
         back.iter().for_each(|slug| self.starts_anew(slug));
     }
 
-    /// An approval goes on to the set that takes the place of another only where a person sees the same lines in it.
+    /// An approval is transferred to a replacing change set only if a person sees the same lines in it.
     fn note_rebased(&mut self, run: &Run, event: &Event) {
         let Event::ChangesRebased(events::ChangesRebased { task, run: exec, set, changes, as_shown: true }) = event
         else {
@@ -248,7 +248,7 @@ impl Witness {
         }
     }
 
-    /// Every applied hunk was shown to whoever approved, or no gate was asked.
+    /// Every applied hunk was shown to the person who approved it, or no gate was asked.
     fn applied_as_approved(&self, event: &Event) -> Kept {
         let Event::ChangesApplied(events::ChangesApplied { task, run, set, changes }) = event else { return Ok(()) };
         let thing = GateKind::BeforeApply { task: task.clone(), run: run.clone(), set: *set };
@@ -260,15 +260,15 @@ impl Witness {
         }
     }
 
-    /// All calls together, those of templates that tasks call as well, never pass a limit of the run.
+    /// All calls together, including those of called templates, never exceed a limit of the run.
     fn no_limit_is_passed_in_all(&self, run: &Run) -> Kept {
         let max = self.settings.limits.max_calls;
         let counted = self.calls - self.cut_calls;
         if counted > max {
             return Err(format!("no limit is passed: {counted} calls of {max}"));
         }
-        // What is in flight has reserved what it may use.
-        // Every call costs the same, and the last one may pass the limit.
+        // Calls in flight have reserved what they may use. Every call costs the same, and the last one may exceed the
+        // limit.
         if let Some(max) = self.settings.limits.max_cost_usd.filter(|max| self.cost > max + COST * 1.001) {
             return Err(format!("no limit is passed by two calls: {} US dollars of {max}", self.cost));
         }
@@ -281,7 +281,7 @@ impl Witness {
         Ok(())
     }
 
-    /// The execution run of a call, as the task is listed now.
+    /// The execution of a call, as the task is listed now.
     fn execution(&self, key: &CallKey) -> Option<ReviewedExecution> {
         let (task, run) = key.task.as_ref().zip(key.run.as_ref())?;
         Some((task.clone(), run.clone(), self.epoch(task)))
@@ -293,13 +293,13 @@ impl Witness {
         std::mem::take(&mut self.open_calls).iter().for_each(|key| self.note_cut(key));
     }
 
-    /// A call that was never sent is none (spec "Templates" 9).
+    /// Notes a call that was never sent, which does not count (spec "Templates" 9).
     fn note_unsent(&mut self, key: &CallKey) {
         self.calls -= 1;
         self.note_uncounted(key);
     }
 
-    /// It gave no reply and counts for no limit.
+    /// Notes a call without a reply that no limit counts.
     fn note_cut(&mut self, key: &CallKey) {
         self.cut_calls += 1;
         self.note_uncounted(key);
@@ -311,10 +311,10 @@ impl Witness {
         }
     }
 
-    /// What was finished of the task may be done again, and its approval is void.
-    /// A task of which every call failed is refined again, and its calls are others (spec 10.4).
+    /// Notes tasks that were sent back. Their finished work may be repeated, and their approval is void. A task whose
+    /// calls all failed is refined again and then has other calls (spec 10.4).
     fn note_sent_back(&mut self, run: &Run) {
-        // One that had begun is ready again after a resume.
+        // A task that had begun is ready again after a resume.
         let begun = |state: &State| matches!(state, State::Running | State::Ready);
         let ran = |task: &&TaskRun| self.states.get(&task.task.slug).is_some_and(begun);
         let back = run.tasks().filter(|task| task.state() == State::Refining).filter(ran);
@@ -382,7 +382,7 @@ impl Witness {
                     self.approved_changes.extend(seen.map(|changes| (kind.clone(), changes.clone())));
                     if let GateKind::BeforeCall { task, run: exec, call } = kind {
                         self.approved_argv.extend(argv(run, task, exec, call));
-                        // Whoever is asked whether it runs again may say so.
+                        // A person may approve the repetition when asked.
                         let epoch = self.epoch(task);
                         self.started_once.remove(&(task.clone(), exec.clone(), call.clone(), epoch));
                     }
@@ -392,8 +392,8 @@ impl Witness {
         }
     }
 
-    /// Replies, tool calls, execution runs, applies and done tasks: once recorded, never again (spec 2.18). A call
-    /// that may not be repeated is never started twice.
+    /// Replies, tool calls, executions, applies and done tasks are never repeated once they are recorded (spec 2.18).
+    /// A call that may not be repeated is never started twice.
     fn nothing_finished_is_performed_again(&self, run: &Run, effect: &EffectKey) -> Kept {
         let again = match effect {
             EffectKey::Ask(key) if key.phase == Phase::Review => {
@@ -427,7 +427,7 @@ impl Witness {
         Ok(())
     }
 
-    /// No writer runs, no change is applied and no acting call is made before a person agreed (spec 11).
+    /// No writer runs, no change is applied and no acting call is made before a person approved it (spec 11).
     fn no_change_before_approval(&self, run: &Run, effect: &EffectKey) -> Kept {
         let Some(task) = task_of(effect).and_then(|slug| run.task(slug)) else { return Ok(()) };
         let slug = &task.task.slug;
@@ -481,7 +481,7 @@ impl Witness {
         if agreed { Ok(()) } else { Err(format!("no change before approval: {effect:?}")) }
     }
 
-    /// Limits of the run and of tasks, checked at every start of a call.
+    /// Checks the limits of the run and of tasks at every start of a call.
     fn no_limit_is_passed(&self, run: &Run, effect: &EffectKey) -> Kept {
         let EffectKey::Ask(key) = effect else { return Ok(()) };
         let limits = &self.settings.limits;
@@ -496,7 +496,7 @@ impl Witness {
         let is_loop = task.is_some_and(|task| task.is_loop()) && key.phase == Phase::Execute;
         let more = self.execution(key).map_or(0, |execution| self.verdicts.attempts(&execution));
         let attempts = self.settings.attempts.max(1).saturating_add(more);
-        // The last turn of a handler keeps its tools: what it asks for then ends it (spec "Templates" 9).
+        // The last turn of a handler keeps its tools. Asking for a call then ends the handler (spec "Templates" 9).
         let handler = task.is_some_and(|task| task.is_handler());
         let passed = [
             ("max_calls", self.calls - self.cut_calls >= limits.max_calls),
@@ -517,8 +517,8 @@ impl Witness {
         }
     }
 
-    /// A task executes only when no writer of earlier steps is left, a writer only when nothing of them is left (spec 2.6). A resume may plan a task of an
-    /// earlier step again while a later one is under way (spec 12.4).
+    /// A task executes only if earlier steps have no open writer, and a writer only if they have no open task (spec
+    /// 2.6). A resume may plan a task of an earlier step again while a later one is under way (spec 12.4).
     fn steps_go_in_order(&self, run: &Run, effect: &EffectKey) -> Kept {
         let executes = match effect {
             EffectKey::Ask(key) => matches!(key.phase, Phase::Execute | Phase::Merge),
@@ -530,7 +530,7 @@ impl Witness {
         let writes = task_of(effect).and_then(|slug| run.task(slug)).is_some_and(|task| task.writer.is_some());
         let waits_for_all = writes || self.settings.sections == SectionOrder::Strict;
         let mut earlier = run.steps().iter().take(step).flatten().filter_map(|slug| run.task(slug));
-        // A refinement that asks for approval may make a writer of an earlier task when later ones have begun.
+        // A refinement that asks for approval may turn an earlier task into a writer after later ones have begun.
         let may_change = |task: &TaskRun| task.writer.as_ref().is_some_and(|why| why != Task::ASKS_FOR_APPROVAL);
         if earlier.any(|task| !task.state().is_ended() && (waits_for_all || may_change(task))) {
             return Err(format!("steps go in order: {effect:?}"));
@@ -547,7 +547,7 @@ impl Witness {
         self.removed.extend(removed);
     }
 
-    /// A task that an accepted edit removed before it started never starts (spec 2.18).
+    /// A task that an accepted edit removed before its start never starts (spec 2.18).
     fn removed_tasks_never_start(&self, event: &Event) -> Kept {
         let task = match event {
             Event::Started(events::Started { effect: EffectKey::Ask(key), .. }) => key.task.as_ref(),
@@ -561,7 +561,7 @@ impl Witness {
     }
 }
 
-/// The words of a process of a template.
+/// The command of a template's process.
 pub(crate) fn argv(run: &Run, task: &Slug, exec: &ExecutionId, call: &str) -> Option<String> {
     let task = run.task(task).filter(|task| task.is_process())?;
     Some(task.run(exec)?.call(call)?.call.arguments.get("argv")?.to_string())

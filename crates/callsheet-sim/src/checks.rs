@@ -1,4 +1,4 @@
-//! Checks of change sets: results at random, and the books over them.
+//! Checks of change sets: random results, and the books about them.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::checkers::Kept;
 use crate::random::Random;
 use crate::world::blob;
 
-/// What comes of a check; `None`: the effect is none. `issue`: what a model is told of a failure.
+/// The result of a check. `None` if the effect is not a check. `issue` is what a model is told about a failure.
 pub(crate) fn checked(random: &mut Random, effect: &Effect, issue: Issue) -> Option<Event> {
     let Effect::TryChanges { task, run, set, check, .. } = effect else { return None };
     let ends = [CheckEnd::Passed, CheckEnd::Failed, CheckEnd::NotRun];
@@ -22,12 +22,12 @@ pub(crate) fn checked(random: &mut Random, effect: &Effect, issue: Issue) -> Opt
     Some(events::ChangesChecked { task: task.clone(), run: run.clone(), set: *set, check, issues }.into())
 }
 
-/// Checks that are over.
+/// The finished checks.
 #[derive(Default)]
 pub(crate) struct Checks(BTreeSet<(Slug, u32)>);
 
 impl Checks {
-    /// Notes one. Gives the execution that does its work again.
+    /// Notes an event. Returns the execution that must repeat its work.
     pub fn note(&mut self, run: &Run, event: &Event) -> Option<(Slug, ExecutionId)> {
         let Event::ChangesChecked(events::ChangesChecked { task, run: exec, set, check, .. }) = event else {
             return None;
@@ -37,16 +37,16 @@ impl Checks {
         again.then(|| (task.clone(), exec.clone()))
     }
 
-    /// A finished check is not made again.
+    /// Whether a check is finished and must not be repeated.
     pub fn is_over(&self, task: &Slug, set: u32) -> bool {
         self.0.contains(&(task.clone(), set))
     }
 }
 
-/// The changes of a reply whose task has a check are shown to a person, and put on disk, only with what came of it.
+/// The changes of a reply whose task has a check are only shown to a person or applied with the result of the check.
 ///
 /// # Errors
-/// They are without.
+/// There is no result.
 pub(crate) fn nothing_is_applied_unchecked(run: &Run, effect: &EffectKey) -> Kept {
     let (task, exec, set) = match effect {
         EffectKey::Apply { task, run, set } => (task, run, *set),

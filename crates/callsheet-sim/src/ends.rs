@@ -1,14 +1,14 @@
-//! What is promised of a run that owes nothing.
+//! The promises about a run with nothing outstanding.
 
 use callsheet_core::record::Outcome;
 use callsheet_core::run::Run;
 
 use crate::checkers::Kept;
 
-/// A run that owes nothing has ended or waits for a person; a complete one has nothing left to do.
+/// A run with nothing outstanding has ended or waits for a person. A complete run has nothing left to do.
 ///
 /// # Errors
-/// It stalls, or ended too early.
+/// The run stalls, or ended too early.
 pub fn nothing_outstanding_is_forgotten(run: &Run) -> Kept {
     let pending = run.tasks().any(|task| !task.state().is_ended());
     match run.outcome() {
@@ -16,7 +16,7 @@ pub fn nothing_outstanding_is_forgotten(run: &Run) -> Kept {
         Some(Outcome::Complete | Outcome::Incomplete) if pending => {
             Err("nothing outstanding is forgotten: the run ended with pending tasks".to_owned())
         }
-        // A tree may go on without what failed; its result says so.
+        // A tree may continue without failed parts. Its result says so.
         Some(Outcome::Complete)
             if run.operators().tree().is_none() && run.tasks().any(|task| task.state().is_problem()) =>
         {

@@ -1,5 +1,5 @@
-//! Planted faults: what a defect in the machine, in a driver or in a store would do. Each must be caught by a promise; a
-//! fault that none catches shows a promise that is missing. They live here alone.
+//! Planted faults: the effects of possible defects in the machine, in a driver or in a store. A promise must catch
+//! each of them. If none catches a fault, a promise is missing. The faults exist only here.
 
 use callsheet_core::events::{self, Event, ListOrigin};
 use callsheet_core::nouns::{ApprovalMode, RepeatClass, SectionOrder, Settings, Slug};
@@ -17,7 +17,7 @@ macro_rules! faults {
         }
 
         impl Fault {
-            /// All of them.
+            /// All faults.
             pub const ALL: &[Self] = &[$(Self::$fault),*];
         }
     };
@@ -28,58 +28,58 @@ faults! {
     LocksTwice,
     /// The store writes for a process that has lost its lock.
     HeedsNoLock,
-    /// The store writes the first fact of a batch, and then an error comes.
+    /// The store writes the first event of a batch and then reports an error.
     WritesHalf,
-    /// The store loses a batch, and says that it is written.
+    /// The store loses a batch and reports success.
     WritesNothing,
-    /// A process goes on from an old copy of the log.
+    /// A process continues from an old copy of the log.
     ReadsOldCopy,
-    /// The store gives a fact twice.
+    /// The store returns an event twice.
     ReadsTwice,
-    /// The store gives facts in another order.
+    /// The store returns events in another order.
     ReadsOutOfOrder,
-    /// The driver acts before the start is on disk.
+    /// The driver performs an effect before its start is on disk.
     ActsFirst,
-    /// The driver loses what came of an effect.
+    /// The driver loses the result of an effect.
     LosesResult,
-    /// The driver starts what is under way once more.
+    /// The driver starts an effect again that is under way.
     StartsTwice,
-    /// The driver answers a gate that nobody was asked.
+    /// The driver answers a gate without asking anybody.
     AnswersUnasked,
-    /// The driver puts the time of the clock into the log, whatever stands there.
+    /// The driver writes the time of the clock to the log even if it goes back.
     TrustsClock,
-    /// The machine knows no limit of calls.
+    /// The machine ignores the limit of calls.
     ForgetsCalls,
-    /// The machine does not count what replies use.
+    /// The machine does not count the tokens of replies.
     ForgetsUsage,
-    /// The machine gives a slot away twice.
+    /// The machine gives a slot to two units.
     ForgetsSlots,
-    /// The machine asks nobody.
+    /// The machine asks for no approval.
     ForgetsApproval,
-    /// The machine has what was said before cover a command that nothing holds.
+    /// The machine lets an earlier approval cover a command that nothing restricts.
     CoversUnheld,
-    /// The machine takes no for yes.
+    /// The machine treats a denial as an approval.
     TakesNoForYes,
-    /// The machine keeps an approval for other lines than those that were shown.
+    /// The machine keeps an approval although the lines differ from those that were shown.
     KeepsApproval,
     /// The machine loses an edit.
     LosesEdit,
-    /// The machine loses that a task is taken off.
+    /// The machine loses the removal of a task.
     LosesDrop,
-    /// The machine does not hold what a broken edit touches.
+    /// The machine does not hold the tasks that a faulty edit touches.
     LosesHold,
-    /// The machine goes on after a person stopped it.
+    /// The machine continues after a person stopped the run.
     LosesCancel,
     /// The machine repeats a call that may not be repeated.
     RepeatsOnce,
     /// The machine forgets the order of steps.
     ForgetsOrder,
-    /// The machine takes off a task that a reply says nothing of.
+    /// The machine removes a task that a reply does not mention.
     RemovesMore,
 }
 
 impl Fault {
-    /// What a machine with this fault makes of an event.
+    /// The event as a machine with this fault handles it.
     pub(crate) fn distorted(self, run: &Run, event: &Event) -> Event {
         let mut event = event.clone();
         let nothing = || events::SheetRendered { hash: blob("nothing") }.into();
@@ -129,7 +129,7 @@ impl Fault {
     }
 }
 
-/// A task that waits and that a list does not speak of.
+/// A waiting task that a list does not mention.
 fn not_listed(run: &Run, list: &AdoptedList) -> Option<Removal> {
     let named = |slug: &Slug| {
         let listed = list.steps.iter().flatten().any(|planned| planned.task.slug == *slug);

@@ -1,4 +1,4 @@
-//! Joined answers: the books over them.
+//! The books about joined answers.
 
 use std::collections::BTreeSet;
 
@@ -7,19 +7,19 @@ use callsheet_core::run::{Run, State};
 
 use crate::checkers::Kept;
 
-/// Results that were joined.
+/// The results that were joined.
 #[derive(Default)]
 pub(crate) struct Answers {
     joined: BTreeSet<(usize, BTreeSet<(Slug, String)>)>,
 }
 
 impl Answers {
-    /// An answer was read; no task is at work.
+    /// Notes that an answer was read while no task was at work.
     pub fn note(&mut self, run: &Run) {
         self.joined.insert((run.follow_ups().len(), done(run)));
     }
 
-    /// Several results are joined, at the end, once.
+    /// Several results are joined once, at the end.
     ///
     /// # Errors
     /// They are not.
@@ -37,7 +37,7 @@ impl Answers {
     }
 }
 
-/// Done tasks with their results, in words. After a follow-up they may answer another question.
+/// The done tasks with their results in words. After a follow-up, they may answer another question.
 fn done(run: &Run) -> BTreeSet<(Slug, String)> {
     let done = run.tasks().filter(|task| task.state() == State::Done);
     done.map(|task| (task.task.slug.clone(), format!("{:?}", task.result()))).collect()

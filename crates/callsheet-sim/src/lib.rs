@@ -1,7 +1,7 @@
-//! The run machine under a seed: random lists, replies good and bad, faults, repeated and late facts, random order of
-//! completion, crashes at any place of the log, writes that fail, lost
-//! tails, jumps of the clock, two drivers, edits and gates answered at random. The promises are the functions of
-//! [`checkers`]; a broken one names its seed, and `cargo run -p callsheet-sim -- --seed N` shows its log.
+//! The run machine under a seed: random lists, good and bad replies, faults, repeated and late events, a random order
+//! of completion, crashes at any place of the log, failing writes, lost tails, clock jumps, two drivers, edits, and
+//! random answers at gates. The promises are the functions of [`checkers`]. A broken promise names its seed, and
+//! `cargo run -p callsheet-sim -- --seed N` shows its log.
 
 mod answers;
 mod blows;

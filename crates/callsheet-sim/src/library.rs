@@ -1,13 +1,13 @@
-//! Made-up templates: every operator, nested at random, with limits and switches at random. They are made as XML text and
-//! read by the ordinary reader, so a seed can be looked at and run by hand.
+//! Generates templates with every operator, randomly nested, with random limits and switches. They are written as XML
+//! and read by the ordinary reader, so a seed can be inspected and run by hand.
 
 use std::fmt::Write as _;
 
 use crate::random::Random;
 
-/// Deeper than this only leaves stand.
+/// At greater depths, there are only leaves.
 const MOST_LEVELS: usize = 4;
-/// Elements of one template, about.
+/// The approximate largest number of elements in a template.
 const MOST_ELEMENTS: usize = 14;
 
 const LEAVES: [&str; 3] = ["atomic", "atomic", "script"];
@@ -24,18 +24,18 @@ const OPERATORS: [&str; 10] = [
     "call",
 ];
 
-/// Makes the templates of one seed.
+/// Generates the templates of one seed.
 pub struct Library<'r> {
     random: &'r mut Random,
     elements: usize,
-    /// Whether limits and time may end a task: a run with them depends on the order in which things happen.
+    /// Whether limits and time may end a task. A run with limits depends on the order of events.
     limited: bool,
-    /// Function templates that may be called.
+    /// The number of function templates that may be called.
     functions: usize,
 }
 
 impl<'r> Library<'r> {
-    /// The library of a world, as XML: `top` is its entry, `fn_N` are called. `limited`: with limits at random.
+    /// The library of a world as XML. `top` is its entry, and `fn_N` are called. `limited` adds random limits.
     pub fn text(random: &'r mut Random, limited: bool) -> String {
         let mut library = Self { random, elements: 0, limited, functions: 0 };
         let mut out = String::from("<templates version=\"1\">\n");
@@ -51,7 +51,7 @@ impl<'r> Library<'r> {
         out
     }
 
-    /// One operator element.
+    /// An operator element.
     fn element(&mut self, level: usize) -> String {
         self.elements += 1;
         let leaf = level >= MOST_LEVELS || self.elements >= MOST_ELEMENTS;
@@ -165,7 +165,7 @@ impl<'r> Library<'r> {
         format!("<call template=\"fn_{number}\"><arg name=\"x\">{value}</arg></call>")
     }
 
-    /// A slot holding one element.
+    /// A slot with one element.
     fn slot(&mut self, name: &str, level: usize) -> String {
         let inside = self.element(level + 1);
         format!("<{name}>{inside}</{name}>")
@@ -173,7 +173,7 @@ impl<'r> Library<'r> {
 
     fn pool(&mut self) -> String {
         let most = 1 + self.random.below(3);
-        // How many elements were begun when one failed depends on the order.
+        // How many elements had begun when one failed depends on the order.
         let fails = self.random.chance(50) && (self.limited || most == 1);
         format!(" max_parallel=\"{most}\" on_error=\"{}\"", if fails { "fail" } else { "collect" })
     }

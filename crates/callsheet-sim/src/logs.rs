@@ -1,4 +1,4 @@
-//! Promises about a log as a whole.
+//! Promises about a whole log.
 
 use callsheet_core::events::{self, Event, LogEntry};
 use callsheet_core::record::EffectKey;
@@ -6,10 +6,10 @@ use callsheet_core::run::Run;
 
 use crate::checkers::Kept;
 
-/// More facts than any run of this world needs.
+/// More events than any run of this world needs.
 const MOST_FACTS: usize = 4_000;
 
-/// Folding the log gives the same run: state, list and all that can be read off it.
+/// Folding the log gives the same run: its state, its list and everything that can be read from it.
 ///
 /// # Errors
 /// It does not.
@@ -24,10 +24,10 @@ pub fn replay_equals_live(log: &[LogEntry], live: &Run) -> Kept {
     a_resume_loses_nothing(live, &replayed)
 }
 
-/// The run that a process folded from the log is the one that the process before had.
+/// The run that a process folded from the log equals the run of the process before.
 ///
 /// # Errors
-/// It is another one.
+/// They differ.
 pub fn a_resume_loses_nothing(before: &Run, after: &Run) -> Kept {
     if after.outstanding() != before.outstanding() {
         return Err("replay equals live: another list is outstanding".to_owned());
@@ -35,11 +35,12 @@ pub fn a_resume_loses_nothing(before: &Run, after: &Run) -> Kept {
     if after == before { Ok(()) } else { Err("replay equals live: the states differ".to_owned()) }
 }
 
-/// A fact makes the machine look at the tasks it concerns; looking at all of them finds nothing more. What was overlooked is
-/// seen after the next fact as well, and looking costs a third of the time: every second fact is enough.
+/// An event makes the machine examine the tasks that it concerns. Examining all tasks finds nothing more. An
+/// overlooked task is still found after the next event, and this check takes a third of the time, so every second
+/// event is checked.
 ///
 /// # Errors
-/// It would have.
+/// A task was overlooked.
 pub fn nothing_is_overlooked(run: &Run) -> Kept {
     if run.last_fact() % 2 == 1 || run.is_settled() {
         Ok(())
@@ -48,10 +49,10 @@ pub fn nothing_is_overlooked(run: &Run) -> Kept {
     }
 }
 
-/// A refused fact leaves no trace.
+/// A rejected event changes nothing.
 ///
 /// # Errors
-/// It did.
+/// It changed the run.
 pub fn a_refusal_changes_nothing(before: Option<&Run>, after: &Run) -> Kept {
     match before {
         Some(before) if before != after => Err("a refusal changes nothing: it did".to_owned()),
@@ -59,18 +60,19 @@ pub fn a_refusal_changes_nothing(before: Option<&Run>, after: &Run) -> Kept {
     }
 }
 
-/// A run needs a bounded number of facts.
+/// A run needs a bounded number of events.
 ///
 /// # Errors
-/// This one goes on and on.
+/// This one does not end.
 pub fn every_run_terminates(log: &[LogEntry]) -> Kept {
     if log.len() > MOST_FACTS { Err("every run terminates: this one goes on".to_owned()) } else { Ok(()) }
 }
 
-/// Nothing outside the process happens before its start is on disk. `unwritten`: facts that are not.
+/// Nothing happens outside the process before its start is on disk. `unwritten` contains the events that are not on
+/// disk.
 ///
 /// # Errors
-/// It does.
+/// Something does.
 pub fn nothing_happens_before_it_is_written(unwritten: &[LogEntry], key: &EffectKey) -> Kept {
     let starts =
         |fact: &LogEntry| matches!(&fact.event, Event::Started(events::Started { effect, .. }) if effect == key);

@@ -73,7 +73,7 @@ fn many(seeds: Range<u64>, workers: usize) -> ExitCode {
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Which part of a million.
+/// The share as a number per million.
 #[allow(clippy::cast_precision_loss, reason = "numbers of seeds are small")]
 fn per_million(seeds: u64) -> f64 {
     seeds.max(1) as f64 / 1e6

@@ -1,4 +1,4 @@
-//! Many seeds on all cores.
+//! Runs many seeds on all cores.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -7,19 +7,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::marks::Marks;
 use crate::shell::{Broken, Report, simulate};
 
-/// Seeds that break a promise after which no more are tried.
+/// The number of broken seeds after which no more are tried.
 const ENOUGH: usize = 20;
 
-/// What many seeds came to.
+/// The result of many seeds.
 #[derive(Debug, Default)]
 pub struct Summary {
-    /// Seeds that were run.
+    /// The number of seeds that were run.
     pub seeds: u64,
-    /// Facts in their logs.
+    /// The number of events in their logs.
     pub facts: u64,
-    /// What they reached.
+    /// The marks that they reached.
     pub marks: Marks,
-    /// Those that break a promise.
+    /// The seeds that break a promise.
     pub broken: Vec<(u64, Box<Broken>)>,
 }
 
@@ -44,7 +44,7 @@ impl Summary {
     }
 }
 
-/// Runs seeds in so many threads.
+/// Runs seeds in `workers` threads.
 pub fn simulate_all(seeds: Range<u64>, workers: usize) -> Summary {
     let (next, all, broken) = (AtomicU64::new(seeds.start), Mutex::new(Summary::default()), AtomicU64::new(0));
     let work = || {

@@ -1,4 +1,4 @@
-//! What simulations reach, counted. A mark that no seed reaches says that the simulated world lacks something.
+//! Counts what simulations reach. A mark that no seed reaches shows that the simulated world lacks something.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,8 +8,8 @@ use callsheet_core::record::{Outcome, Plan};
 use callsheet_core::run::{ChildSlot, Limit, Run, ToolOutput};
 use callsheet_core::template::Kind;
 
-/// The names of the variants of an enum, with what stands before them, and the name of a value. A new variant does not
-/// compile until it is named here.
+/// Defines the names of an enum's variants, after a prefix, and the name of a value. A new variant does not compile
+/// until it is named here.
 macro_rules! named {
     ($kind:ident, $name:ident, $all:ident, $before:literal, [$($variant:ident),* $(,)?]) => {
         const $all: &[&str] = &[$(concat!($before, stringify!($variant))),*];
@@ -22,42 +22,42 @@ macro_rules! named {
     };
 }
 
-/// What the world does to a run, beside what facts say.
+/// What the world does to a run in addition to events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blow {
     /// The process is killed.
     Killed,
-    /// The same, with facts that were folded and not on disk.
+    /// The process is killed while folded events are not on disk.
     KilledUnwritten,
-    /// A power cut took the last facts.
+    /// A power failure loses the last events.
     TornTail,
-    /// A write fails: the disk is full.
+    /// A write fails because the disk is full.
     DiskFull,
-    /// A write fails, and nothing of it is there.
+    /// A write fails and writes nothing.
     WriteRefused,
-    /// A write fails, and all of it is there.
+    /// A write reports an error although it wrote everything.
     WriteUnheard,
     /// Somebody starts a second driver of the run.
     SecondDriver,
-    /// Somebody takes the lock away and drives on, while the first driver lives.
+    /// Somebody takes over the lock and drives the run while the first driver lives.
     TakenOver,
-    /// That first driver wants to record something.
+    /// The first driver wants to record something after that.
     Overtaken,
     /// The clock jumps ahead.
     ClockAhead,
     /// The clock jumps back.
     ClockBack,
-    /// A person's change does not fit the run as it is.
+    /// A change by a person does not fit the run.
     Misfit,
-    /// A result comes when nobody waits for it any more.
+    /// A result arrives when nobody waits for it any more.
     LateResult,
-    /// A fact comes again.
+    /// An event arrives again.
     RepeatedFact,
-    /// A call that may not be repeated was cut off.
+    /// A call that may not be repeated was interrupted.
     Interrupted,
     /// Nobody is there to answer.
     Absent,
-    /// A command ran that nothing holds to what was approved.
+    /// A command ran that nothing restricts to what was approved.
     Unheld,
 }
 
@@ -161,12 +161,12 @@ fn event_mark(name: &str) -> String {
     format!("event: {name}")
 }
 
-/// Marks, each with how often it was reached.
+/// Marks, each with the number of times that it was reached.
 #[derive(Clone, Debug, Default)]
 pub struct Marks(BTreeMap<String, u64>);
 
 impl Marks {
-    /// All that simulations are to reach.
+    /// All marks that simulations must reach.
     pub fn all() -> Vec<String> {
         let lists = [BLOWS, LIMITS, OUTCOMES, PARTS, &[EDIT]];
         let events = Event::NAMES.iter().map(|name| event_mark(name));
@@ -176,7 +176,7 @@ impl Marks {
         words.chain(kinds).filter(here).collect()
     }
 
-    /// Those that were not reached.
+    /// The marks that were not reached.
     pub fn missing(&self) -> Vec<String> {
         Self::all().into_iter().filter(|mark| !self.0.contains_key(mark)).collect()
     }
@@ -186,7 +186,7 @@ impl Marks {
         self.0.get(mark).copied().unwrap_or(0)
     }
 
-    /// Adds those of another run.
+    /// Adds the marks of another run.
     pub fn add(&mut self, other: &Self) {
         for (mark, count) in &other.0 {
             *self.0.entry(mark.clone()).or_insert(0) += count;
@@ -209,7 +209,7 @@ impl Marks {
         }
     }
 
-    /// What can be read off a run at its end.
+    /// Counts what can be seen in a run at its end.
     pub(crate) fn end(&mut self, run: &Run) {
         run.limits_reached().for_each(|limit| self.hit(of_limit(&limit)));
         let calls = || run.all_tasks().flat_map(|task| task.runs.iter().flat_map(|run| &run.calls));

@@ -1,4 +1,4 @@
-//! What a person said stands: the books over edits, orders and answers. And time, which runs one way.
+//! What a person said stays valid: the books about edits, orders and answers. Also checks that time never goes back.
 
 use std::collections::BTreeSet;
 
@@ -9,21 +9,21 @@ use callsheet_core::run::{Execution, Run, State, TaskRun};
 
 use crate::checkers::Kept;
 
-/// Books over what people said.
+/// Books about what people said.
 #[derive(Default)]
 pub struct People {
-    /// Tasks that an edit with errors touches and that had not begun.
+    /// The tasks that a faulty edit touches and that had not begun.
     held: BTreeSet<Slug>,
-    /// Gates that were put to a person.
+    /// The gates that a person was asked about.
     asked: BTreeSet<Gate>,
     stopped: bool,
-    /// What an edit that is about to be adopted leaves alone.
+    /// The tasks that an edit that is about to be adopted leaves alone.
     begun: BTreeSet<Slug>,
     at: u64,
 }
 
 impl People {
-    /// Sees a fact before it is applied.
+    /// Sees an event before it is applied.
     ///
     /// # Errors
     /// A promise is about to be broken.
@@ -47,7 +47,7 @@ impl People {
         }
     }
 
-    /// Sees a fact after it was accepted.
+    /// Sees an event after it was accepted.
     ///
     /// # Errors
     /// A promise was broken.
@@ -90,7 +90,8 @@ impl People {
         }
     }
 
-    /// Of what a broken edit touches nothing starts, nor of anything once a person stopped the run (spec 2.16, 2.18).
+    /// Tasks that a faulty edit touches do not start. Nothing starts after a person stopped the run (spec 2.16,
+    /// 2.18).
     fn nothing_starts_against_an_order(&self, effect: &EffectKey) -> Kept {
         let task = match effect {
             EffectKey::Ask(key) => key.task.as_ref(),
@@ -106,7 +107,8 @@ impl People {
         }
     }
 
-    /// Every task is as an edit says; what it leaves out is off the plan. What works or has ended well is left alone.
+    /// Every task is as an edit says, and tasks that it leaves out are removed. Tasks that are at work or done are
+    /// left alone.
     fn an_edit_stands(&self, run: &Run, list: &AdoptedList) -> Kept {
         let left_alone = |slug: &Slug| self.begun.contains(slug);
         let other = list.steps.iter().flatten().find(|planned| {
@@ -130,7 +132,7 @@ impl People {
     }
 }
 
-/// Something of it was done.
+/// Whether something was done for the execution.
 fn is_touched(task: &TaskRun) -> bool {
     let touched = |exec: &Execution| {
         !exec.calls.is_empty() || !exec.turns.is_empty() || exec.result().is_some() || exec.attempts.attempt > 1

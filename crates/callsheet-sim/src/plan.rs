@@ -1,4 +1,4 @@
-//! What is promised of the plan of a run: it keeps its tasks and their places (spec 2.11).
+//! The promises about the plan of a run: it keeps its tasks and their places (spec 2.11).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,19 +9,19 @@ use callsheet_core::run::{Run, State, TaskRun};
 
 use crate::checkers::Kept;
 
-/// The plan as it was.
+/// The plan before an event.
 #[derive(Default)]
 pub(crate) struct Plan {
     states: BTreeMap<Slug, State>,
     /// The step of each task.
     steps: BTreeMap<Slug, Option<usize>>,
-    /// What finished tasks were and gave.
+    /// The finished tasks and their results.
     done: BTreeMap<Slug, (Task, Option<ResultParts>)>,
 }
 
 impl Plan {
-    /// A task leaves the plan only if a person removes it or a reply names it with a reason, and its step never moves but by
-    /// an edit (spec 2.11).
+    /// A task leaves the plan only if a person removes it or a reply names it with a reason. Only an edit moves its
+    /// step (spec 2.11).
     pub fn keeps_its_tasks(&mut self, run: &Run, event: &Event) -> Kept {
         let edits = matches!(event, Event::ListAdopted(events::ListAdopted { origin: ListOrigin::Edit(_), .. }));
         let removes = |slug: &Slug| match event {
@@ -47,7 +47,7 @@ impl Plan {
         Ok(())
     }
 
-    /// No edit, drop or follow-up touches what is done, and a retry only what it does again (spec 2.18).
+    /// No edit, removal or follow-up changes done tasks. A retry changes only the tasks that it repeats (spec 2.18).
     pub fn done_tasks_are_never_altered(&mut self, run: &Run) -> Kept {
         self.done.retain(|slug, _| run.task(slug).is_some_and(|task| task.state() == State::Done));
         for task in run.done() {
@@ -63,7 +63,7 @@ impl Plan {
     }
 }
 
-/// Whether a task is the other one, or reads its result, directly or not.
+/// Whether a task is the other one, or reads its result directly or indirectly.
 pub(crate) fn reads(run: &Run, slug: &Slug, other: &Slug) -> bool {
     let mut new = vec![slug.clone()];
     let mut seen = BTreeSet::new();
@@ -79,8 +79,7 @@ pub(crate) fn reads(run: &Run, slug: &Slug, other: &Slug) -> bool {
     false
 }
 
-/// A person alone has something done again that is done, with what reads it, and puts something back that was dropped
-/// (spec 2.10).
+/// Only a person can repeat a done task, with its readers, or put back a removed one (spec 2.10).
 pub(crate) fn ended_tasks_stay_ended(states: &mut BTreeMap<Slug, State>, run: &Run, event: &Event) -> Kept {
     let listed = |list: &AdoptedList, slug: &Slug| list.steps.iter().flatten().any(|known| known.task.slug == *slug);
     let is_back = |slug: &Slug| match event {

@@ -1,4 +1,4 @@
-//! Processes: how they write, how they end, and how the next one takes a run up.
+//! Processes: how they write, how they end, and how the next one resumes a run.
 
 use std::sync::Arc;
 
@@ -19,13 +19,13 @@ use crate::store::{ProcessStore, WriteError};
 /// How a process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Death {
-    /// By itself, with all written.
+    /// By itself, with everything written.
     Ended,
-    /// By `kill -9`, or with its machine.
+    /// By `kill -9`, or by a power failure.
     Killed,
     /// By an error of the store.
     Failed(WriteError),
-    /// It does not end: somebody took its lock away, and it has not noticed.
+    /// It does not end. Somebody took over its lock, and it has not noticed.
     Overtaken,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Overtaken {
 }
 
 impl Shell {
-    /// Puts what was folded on disk. The disk may refuse, which ends the process.
+    /// Writes the folded events to disk. If the disk refuses, the process ends.
     pub fn write(&mut self) -> Turn {
         if self.writer.noted() == 0 {
             return Ok(());
@@ -52,7 +52,7 @@ impl Shell {
                 Ok(())
             }
             (Err(_), Some(error)) => {
-                // As a driver does whose drive ends with a fault: what it noted did happen.
+                // A driver whose drive ends with a fault also does this, because the noted events did happen.
                 if self.writer.flush().is_ok() {
                     self.log.append(&mut self.unwritten);
                 }
@@ -63,7 +63,7 @@ impl Shell {
         }
     }
 
-    /// The next process takes the run up.
+    /// Resumes the run in the next process.
     pub fn revive(&mut self, death: Death) -> Turn {
         self.resumes += 1;
         self.note_death(death);
@@ -81,7 +81,7 @@ impl Shell {
         self.now += 3_600_000;
         self.take_back()?;
         self.take_up()?;
-        // What a person changed while nothing ran.
+        // Changes by a person while no process ran.
         let wild = !self.world.tame && !self.world.calm;
         if wild && self.world.random.chance(40) {
             self.steer()?;
@@ -105,13 +105,14 @@ impl Shell {
         }
     }
 
-    /// A batch is in the log whole or not at all, and what is in it stays. `unheard`: a write failed, and all of it is there.
+    /// The log contains a batch completely or not at all, and what it contains stays. `unheard` means that a write
+    /// reported an error although it wrote everything.
     pub fn the_log_is_what_was_recorded(&mut self, unheard: bool) -> Result<(), String> {
         let held = self.held()?;
         if unheard && held.len() > self.log.len() {
             self.log.append(&mut self.unwritten);
         }
-        // What a faulty machine folds differs from what the books saw.
+        // A faulty machine folds other events than the books saw.
         let same = held.len() == self.log.len() && (self.fault.is_some() || held == self.log);
         match same {
             true => Ok(()),
@@ -123,12 +124,13 @@ impl Shell {
         }
     }
 
-    /// What the store holds, whatever a process sees of it.
+    /// The contents of the store, independent of what a process sees of it.
     fn held(&self) -> Result<Vec<LogEntry>, String> {
         self.memory.read(&id(), 1).map_err(|fault| format!("the log is what was recorded: {fault}"))
     }
 
-    /// The machine goes with its power: the last facts may be lost, the middle of the log never is. True if some were.
+    /// Simulates a power failure. The last events may be lost, but never events in the middle. Returns whether some
+    /// were lost.
     fn lose_tail(&mut self) -> Result<bool, String> {
         let first = self.log.iter().take_while(|fact| !matches!(fact.event, Event::Started(_))).count().min(2);
         let most = self.log.len().saturating_sub(first);
@@ -163,7 +165,7 @@ impl Shell {
         Ok(())
     }
 
-    /// Whoever looked at the run before knows the beginning of its log.
+    /// The beginning of the log, as somebody knows it who looked at the run before.
     fn known(&mut self) -> Result<Run, String> {
         let mut run = Run::new();
         if self.world.random.chance(30) {
@@ -180,7 +182,7 @@ impl Shell {
         logs::replay_equals_live(&self.held()?, self.writer.run())
     }
 
-    /// The books forget what is not in the log.
+    /// Makes the books forget what is not in the log.
     fn keep_books_anew(&mut self) -> Result<(), String> {
         self.books = Books::default();
         let mut run = Run::new();
@@ -192,7 +194,7 @@ impl Shell {
         logs::a_resume_loses_nothing(&run, self.writer.run())
     }
 
-    /// What a person takes back of a run that nobody drives: changes on disk, and a follow-up that has no list.
+    /// What a person reverts in a run that no process drives: changes on disk, or a follow-up without a list.
     fn take_back(&mut self) -> Turn {
         if self.world.tame || self.world.calm {
             return Ok(());
@@ -216,7 +218,7 @@ impl Shell {
         self.write()
     }
 
-    /// The next process resumes the run, or a person follows up on it.
+    /// Resumes the run in the next process, or follows up on it for a person.
     fn take_up(&mut self) -> Turn {
         let outcome = self.writer.run().outcome();
         if outcome == Some(Outcome::LimitReached) {
@@ -226,7 +228,7 @@ impl Shell {
             limits.max_cost_usd = None;
             limits.run_timeout_seconds = None;
         }
-        // What was raised meanwhile stays, as with a real resume.
+        // Raised limits stay, as in a real resume.
         let raised = self.books.settings().limits.max_calls;
         let limits = &mut self.world.settings.limits;
         limits.max_calls = limits.max_calls.max(raised);
@@ -241,7 +243,7 @@ impl Shell {
         self.change_limits_of_templates()
     }
 
-    /// A person took the limits out of the file of a template while nothing ran.
+    /// Removes the limits from the file of a template for a person while no process runs.
     fn change_limits_of_templates(&mut self) -> Turn {
         let wild = !self.world.tame && !self.world.calm;
         if !wild || !self.world.random.chance(10) {
@@ -256,7 +258,7 @@ impl Shell {
         Ok(())
     }
 
-    /// A second driver of a run that is driven is refused.
+    /// A second driver of a driven run is refused.
     pub fn start_second_driver(&mut self) -> Result<(), String> {
         self.marks.blow(Blow::SecondDriver);
         let store: Arc<dyn Store> = ProcessStore::new(&self.memory, self.fault);
@@ -267,7 +269,7 @@ impl Shell {
         }
     }
 
-    /// A driver that lost its lock records nothing any more.
+    /// A driver that lost its lock records nothing more.
     pub fn overtaken_driver_acts(&mut self) -> Result<(), String> {
         let Some(Overtaken { mut writer, mut effects }) = self.overtaken.take() else { return Ok(()) };
         while let Some(effect) = effects.pop() {

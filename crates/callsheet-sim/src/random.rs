@@ -1,11 +1,11 @@
-//! Random numbers under a seed: splitmix64, enough for choices and the same everywhere.
+//! Seeded random numbers: splitmix64, which suffices for choices and is the same everywhere.
 
 /// A generator.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// The sequence of a seed.
+    /// The sequence for a seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -18,7 +18,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `end`; 0 if `end` is 0.
+    /// A number below `end`. 0 if `end` is 0.
     pub fn below(&mut self, end: usize) -> usize {
         let end = u64::try_from(end).unwrap_or(u64::MAX).max(1);
         usize::try_from(self.next() % end).unwrap_or(0)
@@ -29,7 +29,7 @@ impl Random {
         self.below(100) < percent
     }
 
-    /// One of some values.
+    /// One of the values.
     pub fn pick<'a, T>(&mut self, values: &'a [T]) -> Option<&'a T> {
         values.get(self.below(values.len()))
     }

@@ -1,4 +1,4 @@
-//! Reviews: verdicts at random, and the books over them.
+//! Reviews: random verdicts, and the books about them.
 
 use std::collections::BTreeSet;
 
@@ -10,17 +10,17 @@ use callsheet_format::reply::read_review;
 use crate::checkers::Kept;
 use crate::random::Random;
 
-/// What reading the reply of a review gives.
+/// The event for the reply of a review.
 pub(crate) fn verdict(random: &mut Random, key: CallKey) -> Event {
     let replies = ["yes", "no: the second file is missing", "It is fine."];
     let reading = read_review(random.pick(&replies).copied().unwrap_or_default());
     events::Reviewed { key, missing: reading.value, repairs: reading.repairs, issues: reading.issues }.into()
 }
 
-/// An execution run of one listing of its task.
+/// An execution in one listing of its task.
 pub(crate) type ReviewedExecution = (Slug, ExecutionId, u32);
 
-/// Verdicts that were read.
+/// The verdicts that were read.
 #[derive(Default)]
 pub(crate) struct Verdicts {
     read: BTreeSet<ReviewedExecution>,
@@ -35,20 +35,21 @@ impl Verdicts {
         self.read.insert(execution);
     }
 
-    /// What the references of a task hold is another thing now: its runs may begin anew.
+    /// Forgets verdicts, because the contents of the task's references have changed and its executions may begin
+    /// again.
     pub fn forget(&mut self, task: &Slug) {
         self.read.retain(|(of, ..)| of != task);
     }
 
-    /// Attempts that a verdict adds.
+    /// The number of attempts that a verdict adds.
     pub fn attempts(&self, execution: &ReviewedExecution) -> u32 {
         u32::from(self.no.contains(execution))
     }
 
-    /// A result is reviewed once, and a second one not at all.
+    /// A result is reviewed once, and a second result is not reviewed.
     ///
     /// # Errors
-    /// It is.
+    /// It is reviewed again.
     pub fn are_given_once(&self, execution: &ReviewedExecution) -> Kept {
         match self.read.contains(execution) {
             true => Err(format!("a result is reviewed once: {execution:?}")),

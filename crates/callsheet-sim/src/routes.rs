@@ -1,4 +1,4 @@
-//! Replies of routing calls.
+//! The replies of routing calls.
 
 use callsheet_core::events::{self, Event, ListOrigin};
 use callsheet_core::nouns::TaskList;
@@ -7,7 +7,7 @@ use callsheet_core::run::Run;
 
 use crate::world::World;
 
-/// The skill of the request, or of a task of the list that waits; the last one completes it.
+/// Chooses the skill for the request, or for a task of the waiting list. The last skill completes the list.
 pub(crate) fn routed(world: &mut World, run: &Run, key: CallKey) -> Event {
     let is_last = run.drafted().is_some() && run.unrouted_tasks().nth(1).is_none();
     let one_task = run.drafted().is_none() && world.random.chance(20);
@@ -22,7 +22,7 @@ pub(crate) fn routed(world: &mut World, run: &Run, key: CallKey) -> Event {
     events::Routed { key, skill, writes, issues: Vec::new() }.into()
 }
 
-/// A list whose tasks are to get their skills; `None`: it has no task.
+/// A list whose tasks need skills. `None` if the list has no task.
 pub(crate) fn without_skills(world: &mut World, known: Option<&Run>) -> Option<(TaskList, Beside)> {
     let adopted = world.list(known);
     let mut list = adopted.list();

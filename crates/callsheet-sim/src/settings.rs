@@ -1,4 +1,4 @@
-//! Settings and skills at random.
+//! Random settings and skills.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! A driver without a world behind it: starts what is outstanding, finishes it in random order, and records what came of it
-//! through the writer and the store that real drivers have.
+//! A driver without a real world. It starts what is outstanding, finishes it in random order, and records the results
+//! with the writer and the store of real drivers.
 
 use std::sync::Arc;
 
@@ -23,38 +23,38 @@ use crate::tree_checkers;
 use crate::why;
 use crate::world::World;
 
-/// Facts after which everybody behaves.
+/// The number of events after which everybody behaves.
 const WILD_FACTS: u64 = 400;
 
-/// Of so many seeds one is a run of a template; the others are runs of sheets, whose tasks may call templates.
+/// One of this many seeds is a template run. The others run sheets, whose tasks may call templates.
 const TREES: u64 = 5;
 
-/// What one seed came to.
+/// The result of one seed.
 pub struct Report {
     /// The log.
     pub log: Vec<LogEntry>,
     /// The run at its end.
     pub run: Run,
-    /// Facts that were refused.
+    /// The number of events that were rejected.
     pub rejects: u64,
-    /// Of a tree: its result.
+    /// The result, for a task tree.
     pub result: Option<TaskResult>,
-    /// What it reached.
+    /// The marks that it reached.
     pub marks: Marks,
 }
 
-/// A promise that was broken, with the log up to there.
+/// A broken promise, with the log up to that point.
 #[derive(Debug)]
 pub struct Broken {
-    /// Name of the checker and what it saw.
+    /// The name of the checker and what it saw.
     pub promise: String,
     /// The log.
     pub log: Vec<LogEntry>,
 }
 
-/// Why a turn did not come to its end.
+/// Why a turn did not finish.
 pub(crate) enum Stop {
-    /// A promise is broken.
+    /// A promise was broken.
     Broken(String),
     /// The process is gone.
     Died(Death),
@@ -73,20 +73,20 @@ pub(crate) struct Shell {
     pub memory: MemoryStore,
     pub store: Arc<ProcessStore>,
     pub writer: RunWriter,
-    /// What is in the log, as the books saw it.
+    /// The contents of the log, as the books saw them.
     pub log: Vec<LogEntry>,
-    /// The same of what was folded and is not in the log.
+    /// The folded events that are not in the log.
     pub unwritten: Vec<LogEntry>,
-    /// Effects being performed.
+    /// The effects that are being performed.
     pub performing: Vec<(EffectKey, Effect)>,
-    /// Effects that were cancelled, whose results may still come.
+    /// The cancelled effects, whose results may still arrive.
     pub cancelled: Vec<Effect>,
-    /// Gates and questions that somebody may answer while the run waits.
+    /// The gates and questions that somebody may answer while the run waits.
     pub resting: Vec<Effect>,
-    /// A driver that lost its lock and goes on.
+    /// A driver that lost its lock and continues.
     pub overtaken: Option<Overtaken>,
     pub books: Books,
-    /// What the clock says.
+    /// The time of the clock.
     pub now: u64,
     pub resumes: u32,
     pub rejects: u64,
@@ -102,10 +102,10 @@ pub fn simulate(seed: u64) -> Result<Report, Box<Broken>> {
     simulate_faulty(seed, None)
 }
 
-/// The same with a planted fault.
+/// Runs a seed with a planted fault.
 ///
 /// # Errors
-/// A promise was broken, which is what a fault is planted for.
+/// A promise was broken, which is the purpose of the fault.
 pub fn simulate_faulty(seed: u64, fault: Option<Fault>) -> Result<Report, Box<Broken>> {
     match seed % TREES {
         0 => of_tree(seed, None, fault),
@@ -113,7 +113,7 @@ pub fn simulate_faulty(seed: u64, fault: Option<Fault>) -> Result<Report, Box<Br
     }
 }
 
-/// Runs a task tree of a seed to its end. With an `order` nothing but order and crashes is left to chance: every order must
+/// Runs a seed's task tree to its end. With an `order`, only the order and crashes are random, and every order must
 /// give the same result.
 ///
 /// # Errors
@@ -190,7 +190,7 @@ impl Shell {
         self.write()
     }
 
-    /// True at the very end.
+    /// Makes one turn. Returns true at the end of the run.
     fn turn(&mut self) -> Turn<bool> {
         self.world.tame = self.writer.run().last_fact() > WILD_FACTS || self.resumes > 5;
         logs::every_run_terminates(&self.log)?;
@@ -207,7 +207,7 @@ impl Shell {
         Ok(false)
     }
 
-    /// Nothing is outstanding: the run has ended, or waits. True at its very end.
+    /// Handles a run with nothing outstanding, which has ended or waits. Returns true at the end of the run.
     fn rest(&mut self) -> Turn<bool> {
         let run = self.writer.run();
         if run.outcome().is_none() && run.held_by_edit().is_some() {
@@ -229,7 +229,7 @@ impl Shell {
         Ok(true)
     }
 
-    /// Limits that are nearly used up, as a driver tells of them.
+    /// Records limits that are nearly used up, as a driver does.
     fn tell_of_limits(&mut self) -> Turn {
         for near in self.writer.run().limits_near() {
             let limit = near.limit.name().to_owned();
@@ -238,7 +238,7 @@ impl Shell {
         Ok(())
     }
 
-    /// Effects that left the list are cancelled; a result may still come, too late.
+    /// Cancels effects that left the list. Their results may still arrive, too late.
     fn drop_vanished(&mut self, outstanding: &[Effect]) {
         if self.performing.is_empty() {
             return;
@@ -249,7 +249,7 @@ impl Shell {
         self.cancelled.extend(gone.into_iter().map(|(_, effect)| effect));
     }
 
-    /// Starts what is outstanding. Whatever may be seen outside this process is on disk before.
+    /// Starts what is outstanding. Everything that can be seen outside this process must be on disk before.
     fn start(&mut self, outstanding: &[Effect]) -> Turn {
         let mut begun = Vec::new();
         for effect in outstanding {
@@ -261,7 +261,7 @@ impl Shell {
             let unasked = self.fault == Some(Fault::AnswersUnasked) && matches!(effect, Effect::AskApproval(_));
             if !is_pure(effect) && !unasked {
                 if !self.writer.run().is_outstanding(&key) {
-                    // A start of this turn moved the list on.
+                    // An earlier start in this turn changed the list.
                     continue;
                 }
                 self.append(effect.started())?
@@ -276,7 +276,7 @@ impl Shell {
         Ok(())
     }
 
-    /// One effect ends.
+    /// Ends one effect.
     fn finish_one(&mut self) -> Turn {
         if self.performing.is_empty() {
             return Ok(());
@@ -291,7 +291,7 @@ impl Shell {
         let performed = self.world.perform(self.writer.run(), &effect);
         let absent = performed.is_none();
         let event = performed.unwrap_or_else(|| events::RunWaiting { outcome: World::absence(&effect) }.into());
-        // A run that was about to end may have gone on, and end in another way.
+        // A run that was about to end may have continued, to end in another way.
         let run = self.writer.run();
         let ends = matches!(effect, Effect::Conclude(_));
         let outstanding = if ends { run.outstanding().contains(&effect) } else { run.is_outstanding(&key) };
@@ -302,7 +302,7 @@ impl Shell {
         let misfit = matches!(&event, Event::GateAnswered(_));
         match self.append(event)? {
             Ok(()) => {}
-            // `all` does not answer a gate that shows one thing: it is asked again.
+            // `all` does not answer a gate that shows one thing, so the gate asks again.
             Err(Reject::AnswerDoesNotFit(_)) if misfit => self.performing.push((key, effect)),
             Err(reject) if outstanding => {
                 let promise = format!("nothing outstanding is forgotten: its result is refused: {reject}");
@@ -313,7 +313,7 @@ impl Shell {
         Ok(())
     }
 
-    /// The run owes nothing: it has ended, or waits. True at its very end.
+    /// Handles a run that has ended or waits. Returns true at the end of the run.
     fn stands_still(&mut self) -> Turn<bool> {
         if matches!(self.writer.run().stage(), Stage::Concluded(_)) {
             if self.resumes < 4 && self.world.random.chance(50) {
@@ -321,7 +321,7 @@ impl Shell {
             }
             return Ok(true);
         }
-        // Somebody answers from elsewhere, or a process takes it up.
+        // Somebody answers from elsewhere, or a process resumes the run.
         if self.world.random.chance(50)
             && let Some(effect) = self.resting.pop()
             && let Some(event) = self.world.perform(self.writer.run(), &effect)
@@ -332,7 +332,8 @@ impl Shell {
         Err(Stop::Died(Death::Ended))
     }
 
-    /// Folds an event for the next [`Shell::write`]. The inner error is a refusal: the event is dropped.
+    /// Folds an event for the next [`Shell::write`]. The inner error is a rejection, after which the event is
+    /// dropped.
     pub fn append(&mut self, event: Event) -> Turn<Result<(), Reject>> {
         let run = self.writer.run();
         let at = if self.fault == Some(Fault::TrustsClock) { self.now } else { self.now.max(run.now_ms()) };
@@ -361,7 +362,7 @@ impl Shell {
     }
 }
 
-/// Performed by code alone, and recorded with no start.
+/// Whether code alone performs the effect, so that no start is recorded.
 fn is_pure(effect: &Effect) -> bool {
     matches!(
         effect,

@@ -1,21 +1,21 @@
-//! What runs at once stays within its limits.
+//! The promise that concurrent work stays within its limits.
 
 use callsheet_core::nouns::Settings;
 use callsheet_core::run::{Effect, Run};
 
 use crate::checkers::Kept;
 
-/// Work in flight and work listed stay within `jobs`; exclusive tools never run beside each other; a skill's
-/// `parallel` holds.
+/// Work in flight and listed work stay within `jobs`, exclusive tools never run at the same time, and a skill's
+/// `parallel` is respected.
 ///
 /// # Errors
-/// One of them does not.
+/// A limit is exceeded.
 pub fn jobs_are_never_exceeded(run: &Run, settings: &Settings) -> Kept {
     let jobs = usize::try_from(settings.jobs.max(1)).unwrap_or(usize::MAX);
     let outstanding = run.outstanding();
     let people =
         |effect: &&Effect| matches!(effect, Effect::AskApproval(_) | Effect::AskPerson { .. } | Effect::Conclude(_));
-    // An evaluation is pure and quick, and a lookup delays nobody: they take no slot.
+    // An evaluation is fast pure code, and a lookup delays nobody, so they use no slot.
     let slotless = |effect: &&Effect| matches!(effect, Effect::Evaluate { .. } | Effect::Retrieve { .. });
     let work = |effect: &&Effect| !people(effect) && !slotless(effect);
     let work: Vec<&Effect> = outstanding.iter().filter(work).collect();

@@ -10,8 +10,8 @@ use callsheet_core::run::{Run, State};
 use crate::world::{World, blob};
 
 impl World {
-    /// A person's edit of the sheet: tasks that stay, change, go and come. Some touch what runs, which is left alone, or what
-    /// is done, which must be refused.
+    /// An edit of the sheet by a person, with tasks that stay, change, disappear and appear. Some edits touch running
+    /// tasks, which are left alone, or done tasks, which must be refused.
     pub fn edit(&mut self, run: &Run) -> Event {
         let mut known: Vec<Slug> = run.done().map(|task| task.task.slug.clone()).collect();
         let mut list =
@@ -52,14 +52,14 @@ impl World {
         events::ListAdopted { origin, list, repairs: Vec::new(), issues: Vec::new() }.into()
     }
 
-    /// An edit with errors: it touches some of the tasks that have not begun.
+    /// A faulty edit, which touches some of the tasks that have not begun.
     fn broken_edit(&mut self, run: &Run) -> Event {
         let open = run.tasks().filter(|task| !task.state().is_ended() && task.state() != State::Running);
         let tasks = open.map(|task| task.task.slug.clone()).filter(|_| self.random.chance(50)).collect();
         events::EditHeld { tasks: Some(tasks) }.into()
     }
 
-    /// What a person changes in the run, which may come too late or not fit.
+    /// What a person changes in the run. It may come too late or not fit.
     pub fn steer(&mut self, run: &Run) -> Option<Event> {
         if self.random.chance(40) {
             return Some(self.edit(run));

@@ -1,4 +1,5 @@
-//! The store as one process sees it: the one in memory, with the errors that a disk gives, and gone once its process is.
+//! The store as one process sees it: the memory store, with the errors of a disk, and not usable after the process
+//! has ended.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,14 +11,14 @@ use callsheet_store::MemoryStore;
 
 use crate::faults::Fault;
 
-/// What goes wrong with a write.
+/// How a write fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriteError {
-    /// The disk is full; nothing is written.
+    /// The disk is full, and nothing is written.
     Full,
-    /// The disk refuses; nothing is written.
+    /// The disk refuses, and nothing is written.
     Refused,
-    /// All is written, and the process does not hear of it.
+    /// Everything is written, but the process gets an error.
     Unheard,
 }
 
@@ -41,18 +42,18 @@ pub(crate) struct ProcessStore {
 }
 
 impl ProcessStore {
-    /// The store in another process.
+    /// The store as another process sees it.
     pub fn new(memory: &MemoryStore, fault: Option<Fault>) -> Arc<Self> {
         let (memory, gone, next) = (memory.another_process(), AtomicBool::new(false), Mutex::default());
         Arc::new(Self { memory, gone, next, fault })
     }
 
-    /// The next write fails like this.
+    /// Makes the next write fail.
     pub fn fail_next_write(&self, error: WriteError) {
         *self.next() = Some(error);
     }
 
-    /// `kill -9`: nothing reaches the store from here on, not even that the lock is given back.
+    /// Simulates `kill -9`: nothing reaches the store any more, not even the release of the lock.
     pub fn kill(&self) {
         self.gone.store(true, Ordering::SeqCst);
         self.memory.die();
@@ -152,7 +153,7 @@ impl Store for ProcessStore {
     }
 }
 
-/// A planted fault: whoever holds the lock, this process writes.
+/// A planted fault: this process writes, whichever process has the lock.
 fn heedless(memory: &MemoryStore, lock: &Lock, facts: &[LogEntry]) -> Result<(), StoreFault> {
     if memory.append(lock, facts).is_ok() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The promises of task trees (spec "Templates" 8, 9), each a function with its name, with books of their own.
+//! The promises about task trees (spec "Templates" 8, 9), each a function with its name, with books of their own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,20 +10,20 @@ use callsheet_core::template::{ReturnStatus, TaskResult};
 
 use crate::checkers::Kept;
 
-/// Books over what the tasks of a tree spent.
+/// Books about what the tasks of a tree spent.
 #[derive(Default)]
 pub struct TreeWitness {
     calls: BTreeMap<Slug, u32>,
-    /// Calls that were started.
+    /// The calls that were started.
     started: BTreeSet<CallKey>,
     tokens: BTreeMap<Slug, u64>,
 }
 
 impl TreeWitness {
-    /// Sees a fact before it is applied.
+    /// Sees an event before it is applied.
     ///
     /// # Errors
-    /// A limit of a task or of one above it is about to be passed.
+    /// A limit of a task, or of a task above it, is about to be exceeded.
     pub fn before(&mut self, run: &Run, fact: &LogEntry) -> Kept {
         match &fact.event {
             Event::Started(events::Started { effect: EffectKey::Ask(key), .. }) => {
@@ -36,7 +36,7 @@ impl TreeWitness {
                 self.charge(run, task, 1, 0);
                 self.started.insert(key.clone());
             }
-            // A call that was never sent is none; one that was cut off counts for no limit.
+            // A call that was never sent does not count, and no limit counts an interrupted one.
             Event::CallFailed(events::CallFailed { key, sends: 0, .. })
             | Event::CallFailed(events::CallFailed { key, fault: CallFault::Cancelled, .. }) => {
                 self.uncharge(run, key);
@@ -76,7 +76,8 @@ impl TreeWitness {
         }
     }
 
-    /// Whatever runs together, no task's tokens go beyond its limit or that of one above it (spec 9, budget tree).
+    /// Whatever runs at the same time, no task uses more tokens than its own limit or that of a task above it (spec
+    /// 9, budget tree).
     fn no_token_is_overspent(&self, run: &Run, task: &Slug) -> Kept {
         let operators = run.operators();
         let Some(op) = operators.of_leaf(task) else { return Ok(()) };
@@ -89,7 +90,7 @@ impl TreeWitness {
         })
     }
 
-    /// Calls and tokens of a task and of every one above it stay within their limits (spec 9, budget tree).
+    /// The calls and tokens of a task and of every task above it stay within their limits (spec 9, budget tree).
     fn no_budget_is_passed(&self, run: &Run, task: &Slug) -> Kept {
         let operators = run.operators();
         let Some(op) = operators.of_leaf(task) else { return Ok(()) };
@@ -108,10 +109,10 @@ impl TreeWitness {
     }
 }
 
-/// Of tasks of trees that can change something at most one works; who waits for a person does not (spec 8).
+/// At most one tree task that can change something is at work. A task that waits for a person is not (spec 8).
 ///
 /// # Errors
-/// Two do.
+/// Two are at work.
 pub fn writers_never_overlap(run: &Run) -> Kept {
     let leaves = run.all_tasks().filter(|task| run.operators().of_leaf(&task.task.slug).is_some());
     let works = |task: &&TaskRun| task.runs.iter().any(|exec| exec.attempts.admitted) && run.can_write(task);
@@ -120,10 +121,10 @@ pub fn writers_never_overlap(run: &Run) -> Kept {
     if working.len() > 1 { Err(format!("writers never overlap: {}", working.join(", "))) } else { Ok(()) }
 }
 
-/// Subtasks nest no deeper than the setting allows, and a task that waits for them holds no slot (spec 9, 12).
+/// Subtasks are nested no deeper than the setting allows, and a task that waits for them has no slot (spec 9, 12).
 ///
 /// # Errors
-/// One is deeper, or the handler of one is asked meanwhile.
+/// One is deeper, or its handler has a slot.
 pub fn subtasks_are_bounded(run: &Run) -> Kept {
     let operators = run.operators();
     let most = run.settings().limits.max_depth;
@@ -143,17 +144,17 @@ pub fn subtasks_are_bounded(run: &Run) -> Kept {
     Ok(())
 }
 
-/// A run of a tree that came to its end has a result that says the same as its outcome (spec 6), and nothing of it is open.
+/// A finished run of a tree has a result that agrees with its outcome (spec 6), and none of its tasks is open.
 ///
 /// # Errors
 /// It has not.
 pub fn the_result_fits_the_outcome(run: &Run, result: Option<&TaskResult>) -> Kept {
     let Stage::Concluded(outcome) = run.stage() else { return Ok(()) };
-    // A person or the world broke it off.
+    // A person or the world interrupted the run.
     if matches!(outcome, Outcome::Cancelled | Outcome::Unreachable | Outcome::Misconfigured) {
         return Ok(());
     }
-    // A limit of the run leaves it as it is: with a higher one it goes on.
+    // A limit of the run leaves the tree as it is. It continues with a higher limit.
     if outcome == Outcome::LimitReached && result.is_none() {
         return Ok(());
     }

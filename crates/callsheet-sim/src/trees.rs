@@ -1,5 +1,5 @@
-//! What the world of a task tree answers: models, processes and people, each a function of the seed and of what was asked, so
-//! that another order of events or a crash gets the same answers.
+//! The answers of the world to a task tree: those of models, processes and people. Each is a function of the seed and
+//! of the question, so another order of events or a crash gets the same answers.
 
 use std::collections::BTreeMap;
 
@@ -18,10 +18,10 @@ use crate::library::Library;
 use crate::random::Random;
 
 const MATCHER: &str = "choose_files";
-/// Put at the end of a made-up library.
+/// Added at the end of a generated library.
 const MATCHING: &str = include_str!("matching.xml");
 
-/// A reply that asks for subtasks: by calls beside each other, some of which cannot be, or by its status.
+/// A reply that asks for subtasks: by several calls, some of which are invalid, or by its status.
 fn asks_for_subtasks(random: &mut Random) -> Value {
     let request = |random: &mut Random| match random.below(5) {
         0 => json!({ "type": "map", "description": "No template has it" }),
@@ -51,14 +51,14 @@ pub struct Trees {
     blobs: BTreeMap<BlobId, Vec<u8>>,
 }
 
-/// Tokens of every prompt.
+/// The number of tokens in every prompt.
 const PROMPT: u64 = 100;
 
 impl Trees {
-    /// A tree of a seed. `limited`: its tasks have limits at random.
+    /// The tree of a seed. `limited` gives its tasks random limits.
     ///
     /// # Errors
-    /// The library that was made up has errors.
+    /// The generated library has errors.
     pub fn new(seed: u64, limited: bool) -> Result<Self, String> {
         let mut random = Random::new(seed);
         let text = Library::text(&mut random, limited).replace("</templates>", MATCHING);
@@ -77,12 +77,12 @@ impl Trees {
         Ok(Self { seed, tree, blobs: BTreeMap::new() })
     }
 
-    /// The tree, for a call of it.
+    /// The tree for a call.
     pub fn tree(&self) -> Box<Tree> {
         Box::new(self.tree.clone())
     }
 
-    /// The facts a run of it begins with.
+    /// The events with which a run of it begins.
     pub fn begin(&self, settings: Settings, tools: BTreeMap<String, callsheet_core::record::ToolPolicy>) -> Vec<Event> {
         let entry = Entry::Template { name: self.tree.entry.clone(), prompt: "go".to_owned() };
         let run = RunId::new("simulated");
@@ -103,7 +103,7 @@ impl Trees {
         id
     }
 
-    /// Randomness that belongs to one question only.
+    /// Random numbers for one question only.
     fn of(&self, what: &str, number: u32) -> Random {
         let mixed = what
             .bytes()
@@ -111,10 +111,10 @@ impl Trees {
         Random::new(self.seed ^ mixed ^ u64::from(number).wrapping_mul(0x9E37_79B9))
     }
 
-    /// The evaluator's work.
+    /// Performs an evaluation.
     ///
     /// # Errors
-    /// It cannot do it, which is a defect.
+    /// It cannot be performed, which is a defect.
     pub fn evaluate(&mut self, run: &Run, task: &Slug, n: u32, moment: EvalPhase) -> Result<Event, String> {
         let evaluation = evaluate(run, task, moment, &|id| self.blobs.get(id).cloned(), &TextFormats)?;
         for bytes in evaluation.blobs {
@@ -123,7 +123,7 @@ impl Trees {
         Ok(events::Evaluated { task: task.clone(), n, step: evaluation.step }.into())
     }
 
-    /// What a handler's model answers.
+    /// The reply of a handler's model.
     pub fn reply(&mut self, asked: &ModelCall) -> Event {
         let key = asked.key.clone();
         let task = key.task.clone().unwrap_or_else(|| Slug::new("none"));
@@ -135,7 +135,7 @@ impl Trees {
             let fault = random.pick(&faults).cloned().unwrap_or(CallFault::Timeout);
             return events::CallFailed { key, fault, sends: 1, message: "it failed".to_owned(), sizes: None }.into();
         }
-        // As the driver does: a reply has what the budgets leave beside its prompt.
+        // Like the driver: a reply may use what the budgets leave after its prompt.
         let room = asked.max_tokens.map_or(u64::MAX, |most| most.saturating_sub(PROMPT));
         if room == 0 {
             let message = "no room".to_owned();
@@ -167,7 +167,7 @@ impl Trees {
         events::ReplyReceived { key, prompt, reply, model, usage, ms: 500, sends, stop, reused, sizes: None }.into()
     }
 
-    /// Reads what it answered.
+    /// The event for reading its reply.
     pub fn read(&mut self, run: &Run, asked: &ModelCall) -> Event {
         let (key, repairs, issues) = (asked.key.clone(), Vec::new(), Vec::new());
         if key.phase == Phase::Review {
@@ -201,7 +201,7 @@ impl Trees {
         }
     }
 
-    /// What a tool gives; a process gives a report.
+    /// The output of a tool. A process gives a report.
     pub fn output(&mut self, task: &Slug, call: &ToolCall) -> ToolRecord {
         let mut random = self.of(task.as_str(), 7);
         if call.name == "ask_user" {
@@ -221,7 +221,7 @@ impl Trees {
         ToolRecord::Output { blob, error: None }
     }
 
-    /// What memory finds: nothing, or a fault.
+    /// The result of a lookup: nothing, or a fault.
     pub fn look_up(&mut self, task: &Slug, n: u32) -> Event {
         let some = br#"{"related":[["a.txt","words"],["b.txt",null]]}"#;
         let found = if self.of(task.as_str(), n.wrapping_add(2_000)).chance(40) { some.as_slice() } else { b"{}" };
@@ -234,12 +234,13 @@ impl Trees {
         events::ContextRetrieved { task: task.clone(), n, retrieval, empty_index: true }.into()
     }
 
-    /// What a person says to a question.
+    /// The answer of a person to a question.
     pub fn words(&mut self) -> BlobId {
         self.keep(b"the second one".to_vec())
     }
 
-    /// What a person says at a gate: to the same words of a process always the same, since one approval holds for all.
+    /// The answer of a person at a gate. Equal commands of a process always get the same answer, because one approval
+    /// covers all of them.
     pub fn answer(&self, run: &Run, gate: &Gate) -> Answer {
         let argv = match &gate.kind {
             GateKind::BeforeCall { task, run: exec, call } => crate::checkers::argv(run, task, exec, call),

@@ -1,4 +1,5 @@
-//! The promise about reasons: whatever is not done can say why, and what it says leads to something that can happen.
+//! The promise about reasons: every unfinished task can explain itself, and its reason leads to something that can
+//! happen.
 
 use std::collections::BTreeSet;
 
@@ -7,11 +8,11 @@ use callsheet_core::run::{Effect, Explainer, Run, Why};
 
 use crate::checkers::Kept;
 
-/// Each task that is not done says why. What is outstanding for a task is its reason. Where nothing is outstanding at all,
-/// every reason leads to a person, a limit, a problem or the end of the run.
+/// Each unfinished task gives a reason. If an effect is outstanding for a task, it is the reason. If nothing at all
+/// is outstanding, every reason leads to a person, a limit, a problem or the end of the run.
 ///
 /// # Errors
-/// A task does not, or says something else.
+/// A task gives no reason or a wrong one.
 pub fn every_task_says_why(run: &Run) -> Kept {
     let (explainer, outstanding) = (run.explainer(), run.outstanding());
     let not_done = run.not_done();
@@ -32,7 +33,7 @@ pub fn every_task_says_why(run: &Run) -> Kept {
     not_done.into_iter().try_for_each(|task| leads_somewhere(&explainer, task, &mut known))
 }
 
-/// What is put on disk, or taken back, may be of a task that has ended.
+/// Whether the effect belongs to the open task. An apply or a rollback may belong to an ended task.
 fn is_of_open_task(run: &Run, effect: &Effect, task: &Slug) -> bool {
     let of_changes = matches!(effect, Effect::ApplyChanges { .. } | Effect::RollBack { .. });
     !of_changes || run.task(task).is_some_and(|task| !task.state().is_ended())

@@ -1,4 +1,4 @@
-//! A made-up world: settings, skills, tools, lists, and what models, tools and people answer.
+//! The simulated world: settings, skills, tools, lists, and the answers of models, tools and people.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,38 +32,38 @@ const TOOLS: [(&str, ToolEffect, RepeatClass, bool); 7] = [
     ("run_command", ToolEffect::Execute, RepeatClass::Once, false),
     ("build", ToolEffect::Read, RepeatClass::Idempotent, true),
     ("script", ToolEffect::Execute, RepeatClass::Once, false),
-    // Registered nowhere: counts as `Write`, `Once`.
+    // This tool is not registered, so it counts as `Write`, `Once`.
     ("unknown", ToolEffect::Write, RepeatClass::Once, false),
 ];
 
-/// Sets the stream apart that says whether the machine of a world holds commands.
+/// Separates the random stream that decides whether the machine of a world restricts commands.
 const HOLDS: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// The tool of the skill that is a template.
 pub(crate) const TEMPLATE: &str = "water_report";
 
-/// US dollars that every call costs.
+/// The cost of every call in US dollars.
 pub const COST: f64 = 0.01;
 
 /// The world of one seed.
 pub struct World {
-    /// Its randomness.
+    /// Its random numbers.
     pub random: Random,
-    /// Settings of the run.
+    /// The settings of the run.
     pub settings: Settings,
-    /// Registered tools.
+    /// The registered tools.
     pub tools: BTreeMap<String, ToolPolicy>,
     pub(crate) skills: BTreeMap<String, SkillPolicy>,
     pub(crate) names: u32,
     calls: u32,
-    /// From here on models, tools and people behave, so that the run ends.
+    /// Whether models, tools and people now behave, so that the run ends.
     pub tame: bool,
-    /// Whether only order and crashes are left to chance, so that the result may not change.
+    /// Whether only the order and crashes are random, so that the result must stay the same.
     pub calm: bool,
-    /// Of a run of templates.
+    /// The tree, for a template run.
     pub trees: Option<Trees>,
     seed: u64,
-    /// What the templates that tasks call are made of.
+    /// The trees of the templates that tasks call.
     called: Option<Trees>,
 }
 
@@ -72,7 +72,7 @@ impl World {
     pub fn of_sheets(seed: u64) -> Self {
         let mut random = Random::new(seed);
         let mut tools = BTreeMap::new();
-        // A stream of its own, so that the rest of the world is the same whether its machine holds commands or not.
+        // A separate stream, so that the rest of the world does not depend on whether commands are restricted.
         let holds = !Random::new(seed ^ HOLDS).chance(20);
         for (name, effect, repeat, exclusive) in TOOLS.into_iter().take(6) {
             let unheld = !holds && effect == ToolEffect::Execute;
@@ -89,7 +89,7 @@ impl World {
         Self { random, settings, tools, skills, names, calls, tame, calm, trees, seed, called }
     }
 
-    /// The world of a task tree. `order`: of a calm one, another order of the same events.
+    /// The world of a task tree. In a calm world, `order` gives another order of the same events.
     ///
     /// # Errors
     /// The tree has errors.
@@ -107,7 +107,7 @@ impl World {
             world.tools.values_mut().for_each(|tool| tool.unheld = false);
             world.random = Random::new(seed ^ order.wrapping_mul(0x5851_F42D_4C95_7F2D));
             world.settings = Settings { jobs: world.settings.jobs, ..Settings::default() };
-            // A process that is lost is run again, so that its result does not depend on the crash.
+            // A lost process runs again, so its result does not depend on the crash.
             let policy = ToolPolicy {
                 effect: ToolEffect::Execute,
                 repeat: RepeatClass::Idempotent,
@@ -119,7 +119,7 @@ impl World {
         Ok(world)
     }
 
-    /// The facts a run begins with; recorded in one batch.
+    /// The events with which a run begins, recorded in one batch.
     pub fn begin(&mut self) -> Vec<Event> {
         let (settings, tools, run) = (self.settings.clone(), self.tools.clone(), RunId::new("simulated"));
         if let Some(trees) = &self.trees {
@@ -141,7 +141,7 @@ impl World {
         !self.tame && !self.calm && self.random.chance(percent)
     }
 
-    /// A list: new tasks, and if a run is given some of its tasks again.
+    /// A list of new tasks, with some existing tasks of `run` if it is given.
     pub(crate) fn list(&mut self, run: Option<&Run>) -> AdoptedList {
         let mut list = AdoptedList::default();
         list.goals.plan_complete = self.random.chance(50);
@@ -183,7 +183,7 @@ impl World {
         placed(list, run)
     }
 
-    /// Tasks that a reply removes.
+    /// The tasks that a reply removes.
     fn removals(&mut self, run: &Run) -> Vec<Removal> {
         let open = run.tasks().filter(|task| task.state().may_become(State::Dropped) && task.state() != State::Running);
         let gone: Vec<Slug> = open.filter(|_| self.random.chance(15)).map(|task| task.task.slug.clone()).collect();
@@ -230,7 +230,7 @@ impl World {
         for _ in 0..self.random.below(4) {
             let target = match self.random.pick(known) {
                 Some(slug) if self.random.chance(50) => Target::TaskOutput { slug: slug.clone(), heading: None },
-                // A lying reader: a task of a later step, or of none.
+                // A misbehaving reply refers to a task of a later step, or to none.
                 _ if self.misbehaves(3) => {
                     Target::TaskOutput { slug: Slug::new(format!("task-{}", self.names + 1)), heading: None }
                 }
@@ -251,7 +251,7 @@ impl World {
         calls
     }
 
-    /// Of these the first answers the others.
+    /// Equal calls. The first one answers the others.
     fn equal_calls(&mut self) -> Vec<ToolCall> {
         let mut calls: Vec<ToolCall> = (0..4).map(|_| self.call("read_file")).collect();
         calls.iter_mut().for_each(|call| call.arguments = serde_json::json!({ "argument": 0 }));
@@ -264,14 +264,14 @@ impl World {
         ToolCall { name: name.to_owned(), id: format!("{name}-{}", self.calls), arguments }
     }
 
-    /// What the references of a task hold: mostly what they held before.
+    /// The contents of a task's references, mostly the same as before.
     fn contents(&mut self, run: &Run, task: &Slug) -> BTreeMap<String, BlobId> {
         let references = run.task(task).map(|task| task.task.references.clone()).unwrap_or_default();
         let links = references.iter().map(|reference| link_target(&reference.target));
         links.map(|link| (link.clone(), blob(&format!("{link} {}", self.random.chance(10))))).collect()
     }
 
-    /// What comes of an effect; `None` if nobody is there to answer a gate or a question.
+    /// The result of an effect. `None` if nobody is there to answer a gate or a question.
     pub fn perform(&mut self, run: &Run, effect: &Effect) -> Option<Event> {
         let absent = matches!(effect, Effect::AskApproval(_) | Effect::AskPerson { .. }) && self.misbehaves(10);
         if absent {
@@ -308,7 +308,7 @@ impl World {
                 let (task, run, call) = (task.clone(), exec.clone(), call.id.clone());
                 events::ToolFinished { task, run, call, record, ms: 200 }.into()
             }
-            // A tree's evaluation that fails is a defect; without its fact the run stalls, which is seen.
+            // A failing evaluation is a defect. Without its event, the run stalls, which a checker notices.
             Effect::Evaluate { .. } | Effect::Retrieve { .. } => return None,
             Effect::MountTemplate { .. } | Effect::ReturnTemplate { .. } => return None,
             Effect::MergeByCode { task, n } => {
@@ -340,7 +340,7 @@ impl World {
         })
     }
 
-    /// Towards the end of the run's time a tool may not come to its own end.
+    /// Near the end of the run's time, a tool may be interrupted.
     fn cut(&mut self, run: &Run, effect: &Effect) -> Option<Event> {
         let Effect::RunTool { task, run: exec, call, .. } = effect else { return None };
         let late = run.time_left_ms().is_some_and(|left| left < 2_000);
@@ -349,7 +349,7 @@ impl World {
         (late && self.misbehaves(50)).then_some(events::ToolFinished { task, run, call, record, ms: 200 }.into())
     }
 
-    /// A call of a template begins, or ends.
+    /// Begins or ends the call of a template.
     fn of_call(&mut self, run: &Run, effect: &Effect) -> Option<Event> {
         match effect {
             Effect::MountTemplate { task, run: exec, call } => {
@@ -378,7 +378,7 @@ impl World {
         }
     }
 
-    /// What the world of a tree answers in another way.
+    /// The answers that differ for a task tree.
     fn of_tree(&mut self, run: &Run, effect: &Effect) -> Option<Event> {
         let task = match effect {
             Effect::AskApproval(Gate { kind: GateKind::BeforeApply { task, .. }, .. })
@@ -428,14 +428,14 @@ impl World {
             let fault = self.random.pick(&faults).cloned().unwrap_or(CallFault::Communication);
             return events::CallFailed { key, fault, sends: 3, message: "it failed".to_owned(), sizes: None }.into();
         }
-        // As the driver does: a reply has what the budgets leave beside its prompt.
+        // Like the driver: a reply may use what the budgets leave after its prompt.
         let room = asked.max_tokens.map_or(u64::MAX, |most| most.saturating_sub(100));
         if room == 0 {
             let message = "no room".to_owned();
             return events::CallFailed { key, fault: CallFault::Budget, sends: 0, message, sizes: None }.into();
         }
         let reused = asked.reuses && self.random.chance(50);
-        // Some repeat the one before.
+        // Some replies repeat the previous one.
         let reply = blob(&format!("reply {}", key.n - u32::from(key.n % 5 == 4)));
         events::ReplyReceived {
             key,
@@ -544,7 +544,8 @@ fn issue() -> Issue {
     }
 }
 
-/// The tasks of a reply in the steps of the plan that they get. Of what a task reads only that stays which is listed before it.
+/// Assigns the tasks of a reply to the steps of the plan. A task keeps only references to tasks that are listed
+/// before it.
 fn placed(mut list: AdoptedList, run: Option<&Run>) -> AdoptedList {
     let known = |planned: &PlannedTask| run.and_then(|run| run.step_of(&planned.task.slug));
     let sections: Vec<Vec<Option<usize>>> = list.steps.iter().map(|step| step.iter().map(known).collect()).collect();

@@ -7,10 +7,10 @@ use tree_sitter::{Query, QueryCursor, QueryCursorOptions, StreamingIterator};
 
 use crate::{Deadline, TreeSitter, languages, parse};
 
-/// Largest text that is coloured, in bytes.
+/// The largest text that is coloured, in bytes.
 const LARGEST: usize = 256 * 1024;
 
-/// Longest time for one text.
+/// The longest time for one text.
 const LONGEST: Duration = Duration::from_millis(200);
 
 impl TreeSitter {

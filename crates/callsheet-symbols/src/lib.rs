@@ -19,13 +19,13 @@ use languages::Language;
 use tree_sitter::{ParseOptions, Parser, Query, Tree};
 use tree_sitter_language::LanguageFn;
 
-/// Largest text that is parsed, in bytes.
+/// The largest text that is parsed, in bytes.
 const LARGEST: usize = 4 * 1024 * 1024;
 
-/// Most symbols in one file.
+/// The maximum number of symbols in one file.
 const MOST_SYMBOLS: usize = 20_000;
 
-/// Longest time for one file.
+/// The longest time for one file.
 const LONGEST: Duration = Duration::from_secs(2);
 
 /// Finds symbols with tree-sitter. It compiles each query once.

@@ -7,7 +7,7 @@ use callsheet_core::symbols::{Symbol, SymbolKind};
 
 use crate::nodes::{FoundSymbol, Nodes};
 
-/// Longest name in characters. A longer text is not a name.
+/// The longest name in characters. A longer text is not a name.
 const LONGEST_NAME: usize = 200;
 
 /// The symbols of a text, in the order of their starts, outer before inner.

@@ -1,4 +1,4 @@
-//! What the screen knows: the run, what is streamed, and where the person looks.
+//! The state of the screen: the run, the streamed text, and what the person looks at.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -16,7 +16,7 @@ use crate::review::Review;
 use crate::text;
 use crate::viewer::Viewer;
 
-/// Lines of the log that are kept.
+/// The number of log lines that are kept.
 const LOGGED: usize = 500;
 
 /// What a row of the tree stands for.
@@ -26,14 +26,14 @@ pub enum Pick {
     Run,
     /// A task.
     Task(Slug),
-    /// The done tasks of a section, by its place.
+    /// The done tasks of the section with this index.
     Section(usize),
 }
 
-/// What the right pane shows of a task.
+/// The part of a task that the right pane shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tab {
-    /// What it is, does, gave, and waits for.
+    /// What it must do, what it does, its result, and what it waits for.
     Task,
     /// The last prompt.
     Prompt,
@@ -41,12 +41,12 @@ pub enum Tab {
     Calls,
     /// Its tool calls with their outputs.
     Tools,
-    /// What it changed, or wants to.
+    /// The changes that it made or proposes.
     Changes,
 }
 
 impl Tab {
-    /// All, in the order of the keys 1 to 5.
+    /// All tabs, in the order of the keys 1 to 5.
     pub const ALL: [Self; 5] = [Self::Task, Self::Prompt, Self::Calls, Self::Tools, Self::Changes];
 
     /// Its name.
@@ -66,7 +66,7 @@ impl Tab {
 pub enum Page {
     /// When each piece of work ran.
     Timeline,
-    /// The sheet as it is now.
+    /// The current sheet.
     Sheet,
     /// What happened.
     Log,
@@ -74,109 +74,110 @@ pub enum Page {
     Keys,
 }
 
-/// What a typed line is for.
+/// The purpose of a typed line.
 pub enum Purpose {
-    /// Why a gate is refused, or one of the tasks that it asks about.
+    /// Why a gate, or one of the tasks that it asks about, is denied.
     Refuse(Ask, Option<Slug>),
     /// Why not all hunks are kept.
     RefuseHunks(Ask),
     /// The answer to a question.
     Reply(Ask),
-    /// What the tree shows.
+    /// The text that rows of the tree must contain.
     Search,
-    /// A request that goes on with the run.
+    /// A request that continues the run.
     FollowUp,
     /// The new bound of a limit.
     Raise(LimitUse),
 }
 
-/// What a person is asked before it is done.
+/// What a person must confirm before it is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sure {
     /// Stop the run.
     Cancel,
-    /// Take a task off the list.
+    /// Remove a task from the list.
     Drop(Slug),
-    /// Do a task again that is done.
+    /// Repeat a done task.
     Retry(Slug),
-    /// Put these files back as they were before the run. The cursor: when the person was asked.
+    /// Restore these files to their state before the run. The cursor is how much of the log was seen when the person
+    /// was asked.
     Undo(Vec<String>, Cursor),
 }
 
 /// Why the screen was left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Leave {
-    /// The person looks no longer; the run is as it was.
+    /// The person stopped looking. The run is unchanged.
     Quit,
-    /// Go on with a run that rests.
+    /// Resume a resting run.
     Resume,
-    /// Go on with this follow-up.
+    /// Continue the run with this follow-up.
     FollowUp(String),
-    /// Their terminal is gone.
+    /// The terminal is gone.
     Gone,
 }
 
-/// Text of a call that is under way.
+/// The text of a call in progress.
 #[derive(Default, PartialEq)]
 pub struct Stream {
-    /// The last of it.
+    /// The end of the text.
     pub text: String,
-    /// Characters so far.
+    /// The number of characters so far.
     pub count: u64,
 }
 
-/// All of it.
+/// The whole state of the screen.
 pub struct App {
     /// The run so far.
     pub run: RunView,
-    /// The same as a board.
+    /// The run as a board.
     pub board: Board,
-    /// Replies under way.
+    /// The texts of calls in progress.
     pub streams: BTreeMap<CallKey, Stream>,
     /// Notices, oldest first.
     pub log: VecDeque<String>,
-    /// The newest one, until a key is pressed.
+    /// The newest notice, until a key is pressed.
     pub notice: String,
-    /// A process drives the run.
+    /// Whether a process drives the run.
     pub driven: bool,
-    /// The time, milliseconds since the Unix epoch.
+    /// The time in milliseconds since the Unix epoch.
     pub now_ms: u64,
-    /// The row that the person chose; `None`: the one that matters most.
+    /// The row that the person chose. `None` means the row that matters most.
     pub chosen: Option<Pick>,
-    /// Sections whose done tasks are listed.
+    /// The sections whose done tasks are listed.
     pub unfolded: BTreeSet<usize>,
-    /// What of a task is shown.
+    /// The tab that is shown of a task.
     pub tab: Tab,
-    /// What is shown instead.
+    /// The page that is shown instead of a task.
     pub page: Option<Page>,
-    /// The pane has the whole screen.
+    /// Whether the pane fills the whole screen.
     pub zoomed: bool,
-    /// Lines above the pane; `None`: where reading begins.
+    /// The number of lines above the pane. `None` means the default position.
     pub scroll: Option<usize>,
-    /// Lines above the pane as it was drawn last.
+    /// The number of lines above the pane when it was last drawn.
     pub offset: usize,
-    /// A line that is typed, and what for.
+    /// The typed line and its purpose.
     pub input: Option<(Purpose, Input)>,
-    /// What a yes would do.
+    /// The action that waits for a confirmation.
     pub sure: Option<Sure>,
-    /// Hunks that are being decided.
+    /// The hunks that the person is deciding.
     pub review: Option<Review>,
-    /// What open gates show.
+    /// The views of open gates.
     pub gates: BTreeMap<EffectKey, GateView>,
-    /// What was answered and not taken yet.
+    /// The gates and questions whose answers were sent and not handled yet.
     pub sent: BTreeSet<EffectKey>,
-    /// The gate or question on the screen whose keys count.
+    /// The gate or question on the screen that keys may answer.
     pub armed: Option<EffectKey>,
-    /// Only rows with this text are listed.
+    /// The text that listed rows must contain.
     pub filter: String,
-    /// Changes whenever the pane may show something else.
+    /// Changes whenever the pane may have to show something else.
     pub revision: u64,
-    /// The board is older than the run: it is made once for all that was recorded since.
+    /// Whether the board is older than the run. It is rebuilt once for all new entries.
     stale: bool,
 }
 
 impl Default for App {
-    /// Before anything is known.
+    /// The state before anything is known.
     fn default() -> Self {
         let run = RunView::default();
         Self {
@@ -208,7 +209,7 @@ impl Default for App {
 }
 
 impl App {
-    /// Takes one piece of news. What does not fit the run so far is left out: the record is what counts.
+    /// Takes one piece of news. Entries that do not fit the run are dropped, because the record is authoritative.
     pub fn take(&mut self, news: News) {
         match news {
             News::Entry(entry) => {
@@ -227,7 +228,7 @@ impl App {
         }
     }
 
-    /// What another process streams takes the place of what it streamed before. A call that has ended since is left out.
+    /// Replaces the streamed text of another process. Calls that have ended since are dropped.
     fn show_streams(&mut self, calls: Vec<LiveText>) {
         let calls = calls.into_iter().filter(|call| self.run.is_in_flight(&call.key));
         let streams: BTreeMap<CallKey, Stream> =
@@ -238,7 +239,7 @@ impl App {
         }
     }
 
-    /// Says something to the person.
+    /// Shows a notice to the person.
     pub fn say(&mut self, text: &str) {
         self.notice = text::one_line(text);
         self.log.push_back(self.notice.clone());
@@ -252,7 +253,7 @@ impl App {
         match event {
             Event::ReplyReceived(events::ReplyReceived { key, .. })
             | Event::CallFailed(events::CallFailed { key, .. }) => drop(self.streams.remove(key)),
-            // What an earlier process streamed is lost with it.
+            // The streamed text of an earlier process is lost with that process.
             Event::RunResumed(_) => self.streams.clear(),
             _ => {}
         }
@@ -270,7 +271,7 @@ impl App {
         self.stale = true;
     }
 
-    /// Brings the board up to date. True if there is something new that waits for the person.
+    /// Updates the board. Returns whether something new waits for the person.
     pub fn settle(&mut self) -> bool {
         if !std::mem::take(&mut self.stale) {
             return false;
@@ -287,7 +288,7 @@ impl App {
         asks
     }
 
-    /// Reads what the gate on the screen shows.
+    /// Reads the view of the gate on the screen.
     pub fn look(&mut self, viewer: &Viewer) {
         let Some(ask) = self.shown_ask() else { return };
         let EffectKey::Gate(gate) = &ask.key else { return };
@@ -302,17 +303,17 @@ impl App {
         self.revision += 1;
     }
 
-    /// The run has ended, or waits with nobody at work: no process will take a message by itself.
+    /// Whether the run has ended or waits without a process, so that no process handles messages.
     pub fn rests(&self) -> bool {
         !self.driven
     }
 
-    /// The run ended, and nothing of it is outstanding.
+    /// Whether the run has ended and nothing is outstanding.
     pub fn is_over(&self) -> bool {
         matches!(self.run.about().stage, Stage::Concluded(_))
     }
 
-    /// The row that is shown in the pane.
+    /// The row that the pane shows.
     pub fn pick(&self) -> Pick {
         match &self.chosen {
             Some(Pick::Task(slug)) if self.board.row(slug).is_none() => self.best(),
@@ -322,7 +323,7 @@ impl App {
         }
     }
 
-    /// What matters most: what waits for the person, then what runs.
+    /// The row that matters most: one that waits for the person, or else one that is running.
     fn best(&self) -> Pick {
         let asked = self.board.queue.iter().find(|ask| !self.sent.contains(&ask.key));
         let asked = asked.or(self.board.queue.first()).and_then(|ask| ask.tasks.first());
@@ -346,41 +347,42 @@ impl App {
         }
     }
 
-    /// The task that is shown, if a gate asks about it and about others.
+    /// The task that is shown, if a gate asks about it and other tasks.
     pub fn picked_of(&self, gate: &Gate) -> Option<&Slug> {
         let GateKind::BeforeRun(tasks) = &gate.kind else { return None };
         self.picked_task().filter(|task| tasks.len() > 1 && tasks.contains(task))
     }
 
-    /// Its row.
+    /// The row of the task that is shown.
     pub fn picked_row(&self) -> Option<&Row> {
         self.board.row(self.picked_task()?)
     }
 
-    /// What the shown task asks the person.
+    /// The question of the shown task to the person.
     pub fn shown_ask(&self) -> Option<&Ask> {
         let slug = self.picked_task()?;
         let shown = self.page.is_none() && self.tab == Tab::Task;
         self.board.queue.iter().find(|ask| ask.tasks.contains(slug)).filter(|_| shown)
     }
 
-    /// The same, if keys answer it now.
+    /// The question of the shown task, if keys may answer it now.
     pub fn open_ask(&self) -> Option<&Ask> {
         let armed = |ask: &&Ask| self.armed.as_ref() == Some(&ask.key) && !self.sent.contains(&ask.key);
         self.shown_ask().filter(armed)
     }
 
-    /// A gate or question is on the screen whose keys do not count yet: what was typed before answers nothing.
+    /// Whether a gate or question has just appeared that keys may not answer yet. Keys that were pressed before it
+    /// appeared answer nothing.
     pub fn is_arming(&self) -> bool {
         self.shown_ask().is_some_and(|ask| self.armed.as_ref() != Some(&ask.key))
     }
 
-    /// What the shown gate shows.
+    /// The view of the shown gate.
     pub fn shown_gate(&self) -> Option<&GateView> {
         self.gates.get(&self.shown_ask()?.key)
     }
 
-    /// Looks at another row.
+    /// Shows another row.
     pub fn choose(&mut self, pick: Option<Pick>) {
         self.chosen = pick;
         self.scroll = None;
@@ -389,7 +391,7 @@ impl App {
         self.revision += 1;
     }
 
-    /// Looks at another part of a task.
+    /// Shows another tab of a task.
     pub fn turn_to(&mut self, tab: Tab) {
         self.tab = tab;
         self.page = None;

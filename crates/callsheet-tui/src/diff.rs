@@ -1,4 +1,4 @@
-//! Changes as lines: numbers, signs, and marks on the words that changed.
+//! Changes as lines, with numbers, signs and marks on changed words.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use crate::review::Review;
 use crate::text::{Piece, exact, wrap};
 use crate::theme::Theme;
 
-/// Hunks under the names of their files, each with its number; `review`: what was said of them so far.
+/// The hunks under the names of their files, each with its number. `review` contains the decisions so far.
 pub fn hunks(
     hunks: &[Hunk],
     review: Option<&Review>,
@@ -50,7 +50,7 @@ pub fn hunks(
     (lines, at)
 }
 
-/// A unified diff; `path`: of its file, unless it names others.
+/// A unified diff. `path` is its file, unless the diff names other files.
 pub fn unified(diff: &str, path: &str, (theme, paint): (Theme, Painter<'_>), cells: usize) -> Vec<Line<'static>> {
     let text = exact(diff);
     let read = diff_lines(&text);
@@ -83,7 +83,7 @@ pub fn unified(diff: &str, path: &str, (theme, paint): (Theme, Painter<'_>), cel
     out
 }
 
-/// The pieces of a line: what changed is marked, what is code has its colour.
+/// The pieces of a line. Changed parts are marked, and code has its colours.
 fn styled(line: &str, marks: Option<&Marked>, colours: &[Coloured], (theme, style): (Theme, Style)) -> Vec<Piece> {
     let mut changed: Vec<Range<usize>> = Vec::new();
     let mut at = 0;
@@ -106,7 +106,7 @@ fn styled(line: &str, marks: Option<&Marked>, colours: &[Coloured], (theme, styl
     cuts.windows(2).filter_map(piece).collect()
 }
 
-/// Where lines were replaced one by one: their parts, and whether each changed.
+/// The parts of lines that replace each other, each with whether it changed.
 fn marks(lines: &[DiffLine<'_>]) -> BTreeMap<usize, Vec<(String, bool)>> {
     let mut marks = BTreeMap::new();
     let of = |kind, from: usize| lines.iter().skip(from).take_while(|line| line.kind == kind).count();
@@ -128,10 +128,10 @@ fn marks(lines: &[DiffLine<'_>]) -> BTreeMap<usize, Vec<(String, bool)>> {
     marks
 }
 
-/// Pieces of a line, each with whether it differs from the other line.
+/// The pieces of a line, each with whether it differs from the other line.
 type Marked = Vec<(String, bool)>;
 
-/// The parts of two lines, their signs left out of the comparison.
+/// The parts of two lines. The comparison ignores their signs.
 fn words(old: &str, new: &str) -> (Marked, Marked) {
     let text = |line: &str| line.get(1..).unwrap_or_default().to_owned();
     let (was, is) = (text(old), text(new));

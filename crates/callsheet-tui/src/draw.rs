@@ -1,4 +1,5 @@
-//! The screen: the run above, the tree left or on top, the chosen task beside or below it, the keys at the foot.
+//! Draws the screen: the run above, the tree on the left or on top, the chosen task beside or below it, the keys at
+//! the bottom.
 
 use callsheet_core::view::{amount, dollars, limit_unit, thousands};
 use ratatui::Frame;
@@ -16,36 +17,36 @@ use crate::theme::Theme;
 use crate::tree::{self, Item};
 use crate::viewer::Viewer;
 
-/// Below this width there is one column.
+/// Narrower screens have one column.
 const TWO_COLUMNS: u16 = 100;
-/// Cells of the bar.
+/// The width of the bar in cells.
 const BAR: usize = 10;
 
-/// Draws, and keeps what is dear to make.
+/// Draws the screen and keeps what is expensive to build.
 pub struct Painter {
     theme: Theme,
     made: Option<(u64, usize, Content)>,
-    /// What stands where, for the mouse.
+    /// Where elements are on the screen, for the mouse.
     pub places: mouse::Places,
 }
 
-/// Where things stand.
+/// The areas of the screen.
 struct Places {
     tree: Rect,
     pane: Rect,
-    /// The line between them.
+    /// The line between the tree and the pane.
     between: Rect,
     above: Rect,
     below: Rect,
 }
 
 impl Painter {
-    /// `colour`: whether the person wants any.
+    /// `colour` says whether the person wants colours.
     pub fn new(colour: bool) -> Self {
         Self { theme: Theme::new(colour), made: None, places: mouse::Places::default() }
     }
 
-    /// The whole screen.
+    /// Draws the whole screen.
     pub fn draw(&mut self, frame: &mut Frame<'_>, app: &mut App, viewer: &Viewer) {
         let area = frame.area();
         if area.width < 20 || area.height < 8 {
@@ -166,7 +167,7 @@ impl Painter {
             self.made = Some((app.revision, cells, content(app, viewer, self.theme, cells)));
         }
         let Some((.., made)) = &self.made else { return };
-        // What does not fit leaves its last line to how much more there is.
+        // If lines do not fit, the last line says how many more there are.
         let fits = made.lines.len() <= usize::from(body.height);
         let height = usize::from(body.height).saturating_sub(usize::from(!fits));
         let last = made.lines.len().saturating_sub(height);
@@ -188,7 +189,7 @@ impl Painter {
     }
 }
 
-/// What the pane is called, and its tabs.
+/// The title of the pane and its tabs.
 fn title(app: &App) -> (String, String) {
     let page = app.page.map(|page| match page {
         Page::Timeline => "Timeline",
@@ -211,7 +212,7 @@ fn title(app: &App) -> (String, String) {
     (name, tabs.join(" "))
 }
 
-/// Where each tab stands in a line that ends with all of them, from a column on.
+/// The position of each tab in a line that ends with all tabs, from a column on.
 fn places_of_tabs(mut from: u16, tab: Tab) -> Vec<(Tab, u16, u16)> {
     Tab::ALL
         .into_iter()
@@ -228,7 +229,7 @@ fn cells_of(text: &str) -> u16 {
     u16::try_from(width(text)).unwrap_or(u16::MAX)
 }
 
-/// The figures of the header, the dearest last.
+/// The figures of the header, the most important last.
 fn figures(app: &App, theme: Theme) -> Vec<(String, Style)> {
     let header = &app.board.header;
     let mut figures = vec![(format!("{} of {}", header.done, header.total), Style::new())];
@@ -265,7 +266,8 @@ fn figures(app: &App, theme: Theme) -> Vec<(String, Style)> {
     figures
 }
 
-/// How long the run was at work, since its last entry too, if something is; and about how long it still will be.
+/// How long the run has worked, including the time since its last entry if something is in flight, and the estimated
+/// time left.
 fn clock(app: &App) -> String {
     let header = &app.board.header;
     let works = app.driven && header.running > 0 && header.outcome.is_none();
@@ -283,7 +285,7 @@ fn minutes(ms: u64) -> String {
     }
 }
 
-/// The last parts that fit, in their order.
+/// The last parts that fit, in order.
 fn fitting<'a>(parts: impl Iterator<Item = &'a String>, between: &str, cells: usize) -> String {
     let mut text = String::new();
     for part in parts {

@@ -1,4 +1,4 @@
-//! The last line: what is typed, what a yes would do, or the keys that matter now.
+//! The last line: the typed text, the action to confirm, or the keys that are useful now.
 
 use callsheet_app::grantable;
 use callsheet_core::record::{EffectKey, GateKind};
@@ -12,7 +12,7 @@ use crate::limits;
 use crate::text::{cut, width};
 use crate::theme::Theme;
 
-/// Draws it.
+/// Draws the last line.
 pub fn draw(frame: &mut Frame<'_>, app: &App, theme: Theme, area: Rect) {
     let cells = usize::from(area.width);
     if let Some((purpose, input)) = &app.input {
@@ -25,14 +25,14 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: Theme, area: Rect) {
     if let Some(sure) = &app.sure {
         let question = match sure {
             Sure::Cancel => {
-                " Stop the run? It can be resumed.   y stop   Ctrl-C leave it at work   any other key: continue"
+                " Stop the run? It can be resumed.   y stop   Ctrl-C leave it running   any other key: continue"
                     .to_owned()
             }
             Sure::Undo(files, _) => format!(" Revert {}?   y revert   any other key: keep", named(files)),
             Sure::Retry(task) => {
-                format!(" Do {task} again, with what reads its result?   y retry   any other key: keep")
+                format!(" Run {task} and the tasks that read its result again?   y retry   any other key: keep")
             }
-            Sure::Drop(task) => format!(" Take {task} off the list?   y drop   any other key: keep"),
+            Sure::Drop(task) => format!(" Remove {task} from the list?   y drop   any other key: keep"),
         };
         frame.render_widget(Paragraph::new(Line::styled(cut(&question, cells), theme.person())), area);
         return;
@@ -56,7 +56,7 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: Theme, area: Rect) {
     frame.render_widget(Paragraph::new(Line::from(spans)), area);
 }
 
-/// Where the cursor stands while a line is typed.
+/// The position of the cursor while a line is typed.
 pub fn cursor(app: &App, area: Rect) -> Option<(u16, u16)> {
     let (purpose, input) = app.input.as_ref()?;
     let cells = usize::from(area.width);
@@ -66,7 +66,7 @@ pub fn cursor(app: &App, area: Rect) -> Option<(u16, u16)> {
     Some((area.x + x, area.y + area.height - 1))
 }
 
-/// Files, as many as a line has room for.
+/// The names of as many files as fit in a line.
 fn named(files: &[String]) -> String {
     const NAMED: usize = 3;
     let names = files.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
@@ -88,7 +88,7 @@ fn label(purpose: &Purpose, cells: usize) -> String {
     cut(label, cells / 2)
 }
 
-/// The keys that matter now.
+/// The keys that are useful now.
 fn keys(app: &App) -> Vec<(&'static str, &'static str)> {
     let mut keys = Vec::new();
     match app.shown_ask() {
@@ -129,7 +129,7 @@ fn keys(app: &App) -> Vec<(&'static str, &'static str)> {
         keys.push(("+", "raise the limit"));
     }
     if app.rests() {
-        // One that a limit or a person stopped has something left to do.
+        // A run that a limit or a person stopped has something left to do.
         let has_more = !app.board.header.outcome.is_some_and(|outcome| app.is_over() && outcome.is_finished());
         keys.extend(has_more.then_some(("r", "resume")));
         keys.extend(app.is_over().then_some(("f", "follow up")));

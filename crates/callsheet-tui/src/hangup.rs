@@ -1,5 +1,5 @@
-//! The end of a terminal: its window is closed, or the connection to it is lost. The library that reads keys does not
-//! notice that: it goes on reading from a terminal that is gone, without a pause and without coming back.
+//! Detects the end of a terminal, when its window is closed or its connection is lost. The library that reads keys
+//! does not notice this. It goes on reading from the lost terminal without a pause and never returns.
 
 use std::io::{PipeReader, PipeWriter, Write, pipe, stdin};
 use std::sync::OnceLock;
@@ -8,33 +8,34 @@ use ratatui::crossterm::event::{Event, poll, read};
 use rustix::event::{PollFd, PollFlags, poll as wait_for};
 use tokio_util::sync::CancellationToken;
 
-/// Ends any key, paste or mouse report of which the reader has only a part, and then is a few keys of its own. Nothing of it
-/// is looked at. It begins with what a report of the old form may go on with: the library fails over anything else.
+/// Completes any key, paste or mouse report that was only partly read, followed by a few keys. Nobody looks at these
+/// keys. The text begins with characters that may continue a mouse report of the old form, because the library fails
+/// on anything else.
 const LAST_KEYS: &[u8] = b"!!!\x1b[201~muc\r\r\r\r\r\r";
 
-/// The terminal that keys are read from, watched until this is dropped.
+/// The terminal from which keys are read. It is watched until this is dropped.
 pub struct Line {
     gone: CancellationToken,
-    /// Closed when the watch is to end.
+    /// Closed to end the watch.
     _watched: PipeWriter,
 }
 
 impl Line {
-    /// Watches the terminal. `gone` is cancelled when it goes away.
+    /// Watches the terminal. Cancels `gone` when the terminal goes away.
     pub fn watch(gone: CancellationToken) -> std::io::Result<Self> {
         let (end, watched) = pipe()?;
         let told = gone.clone();
         std::thread::Builder::new().name("hang-up".to_owned()).spawn(move || {
             if hangs_up(&end) {
                 told.cancel();
-                // Without a pipe there is nothing to be done: the caller ends the process.
+                // Without a pipe, nothing can be done. The caller ends the process.
                 let _full = release_reader();
             }
         })?;
         Ok(Self { gone, _watched: watched })
     }
 
-    /// Whether a key is there within that time.
+    /// Whether a key arrives within that time.
     pub fn has_key(&self, wait: std::time::Duration) -> std::io::Result<bool> {
         self.check()?;
         let there = poll(wait)?;
@@ -57,11 +58,11 @@ impl Line {
     }
 }
 
-/// Waits until the terminal goes away (true) or the watch ends.
+/// Waits until the terminal goes away (true) or the watch ends (false).
 fn hangs_up(end: &PipeReader) -> bool {
     let terminal = stdin();
     loop {
-        // No flag of the terminal is asked for: a hang-up is told all the same, and keys are not.
+        // With no flags requested, the system still reports a hang-up, but no keys.
         let mut waited = [PollFd::new(&terminal, PollFlags::empty()), PollFd::new(end, PollFlags::IN)];
         match wait_for(&mut waited, None) {
             Err(rustix::io::Errno::INTR) => {}
@@ -79,8 +80,8 @@ fn hangs_up(end: &PipeReader) -> bool {
     }
 }
 
-/// Puts a pipe with a few keys in the place of the terminal, so that a reader that waits for one comes back. The pipe stays
-/// open: who reads on waits.
+/// Replaces the terminal by a pipe with a few keys, so that a waiting reader returns. The pipe stays open, so a
+/// further read waits.
 fn release_reader() -> std::io::Result<()> {
     static KEPT: OnceLock<PipeWriter> = OnceLock::new();
     let (reader, mut writer) = pipe()?;

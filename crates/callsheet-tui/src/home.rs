@@ -1,4 +1,4 @@
-//! The first screen: what was found here, earlier runs, and a line for a request.
+//! The first screen: what was found in the project, earlier runs, and a line for a request.
 
 use std::io::{BufWriter, stderr};
 use std::mem::ManuallyDrop;
@@ -19,45 +19,45 @@ use crate::screen::{restore, take};
 use crate::text::{cut, one_line, padded};
 use crate::theme::Theme;
 
-/// How long a key is waited for.
+/// How long to wait for a key.
 const WAIT: Duration = Duration::from_millis(100);
-/// Cells of the names before what was found.
+/// The width in cells of the names of what was found.
 const NAMES: usize = 14;
-/// Cells of the state before the request of a run.
+/// The width in cells of the state before the request of a run.
 const STATES: usize = 20;
 
 /// What the first screen shows.
 pub struct Home {
-    /// The project's name.
+    /// The name of the project.
     pub project: String,
-    /// What was found, each with its name.
+    /// What was found, each item with its name.
     pub found: Vec<(String, String)>,
-    /// Earlier runs, newest first: how each stands, and its request.
+    /// The earlier runs, newest first: the state and the request of each.
     pub runs: Vec<(String, String)>,
-    /// The request that is being typed.
+    /// The request as typed so far.
     input: Input,
-    /// The run that is chosen.
+    /// The chosen run.
     chosen: Option<usize>,
 }
 
-/// What a person wants at the first screen.
+/// What a person chooses on the first screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wish {
-    /// To leave.
+    /// Leave.
     Leave,
-    /// To have this request done.
+    /// Start a run with this request.
     Request(String),
-    /// To look at the run of this index.
+    /// Show the run with this index.
     Run(usize),
 }
 
 impl Home {
-    /// A screen on which nothing was typed yet.
+    /// A screen without typed text.
     pub fn new(project: String, found: Vec<(String, String)>, runs: Vec<(String, String)>) -> Self {
         Self { project, found, runs, input: Input::default(), chosen: None }
     }
 
-    /// Takes a key. `None`: the screen stays.
+    /// Handles a key. Returns `None` if the screen stays.
     pub fn press(&mut self, key: KeyEvent) -> Option<Wish> {
         if is_interrupt(key) {
             return Some(Wish::Leave);
@@ -82,12 +82,12 @@ impl Home {
         None
     }
 
-    /// Text that was pasted.
+    /// Inserts pasted text.
     pub fn paste(&mut self, text: &str) {
         self.input.insert(text);
     }
 
-    /// Draws it.
+    /// Draws the screen.
     pub fn draw(&self, frame: &mut Frame<'_>, colour: bool) {
         let (area, theme) = (frame.area(), Theme::new(colour));
         let cells = usize::from(area.width);
@@ -133,7 +133,7 @@ impl Home {
     }
 }
 
-/// Shows the first screen until the person wants something.
+/// Shows the first screen until the person makes a choice.
 ///
 /// # Errors
 /// The terminal cannot be used.

@@ -1,32 +1,32 @@
-//! A line that is typed.
+//! A line that a person types.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::text;
 
-/// Characters that a typed line may have.
+/// The largest number of characters in a typed line.
 const LONGEST: usize = 8_000;
 
-/// A line with a place where typing goes on.
+/// A line with a cursor.
 #[derive(Default)]
 pub struct Input {
     before: String,
     after: String,
 }
 
-/// What a key did to a line.
+/// The effect of a key on a line.
 pub enum Typed {
-    /// It goes on.
+    /// Typing goes on.
     On,
-    /// The person is done with it.
+    /// The person has finished the line.
     Done,
-    /// The person takes it back.
+    /// The person has cancelled the line.
     Left,
 }
 
 impl Input {
-    /// A line that holds a text.
+    /// A line that already contains a text.
     pub fn with(text: &str) -> Self {
         let mut input = Self::default();
         input.insert(text);
@@ -38,7 +38,7 @@ impl Input {
         format!("{}{}", self.before, self.after)
     }
 
-    /// Puts text in. Line breaks become blanks, and what nobody sees stays away.
+    /// Inserts text at the cursor. Line breaks become blanks, and invisible characters are dropped.
     pub fn insert(&mut self, text: &str) {
         let room = LONGEST.saturating_sub(self.before.len() + self.after.len());
         let seen = text.chars().map(|c| if matches!(c, '\n' | '\r' | '\t') { ' ' } else { c });
@@ -52,7 +52,7 @@ impl Input {
         }
     }
 
-    /// A key.
+    /// Handles a key.
     pub fn key(&mut self, key: KeyEvent) -> Typed {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
@@ -96,20 +96,20 @@ impl Input {
         self.before.truncate(kept);
     }
 
-    /// Takes the character before the place.
+    /// Removes the character before the cursor.
     fn last(&mut self) -> String {
         let at = self.before.grapheme_indices(true).next_back().map_or(0, |(at, _)| at);
         self.before.split_off(at)
     }
 
-    /// Takes the character behind the place.
+    /// Removes the character after the cursor.
     fn first(&mut self) -> String {
         let end = self.after.graphemes(true).next().map_or(0, str::len);
         let rest = self.after.split_off(end);
         std::mem::replace(&mut self.after, rest)
     }
 
-    /// What of the line is seen in so many cells, and the cell of the place.
+    /// The visible part of the line in so many cells, and the cell of the cursor.
     pub fn window(&self, cells: usize) -> (String, usize) {
         let (before, after) = (text::clean(&self.before), text::clean(&self.after));
         let mut used = 0;

@@ -1,4 +1,4 @@
-//! Keys and what they do. The table is what `?` shows.
+//! The keys and their actions. `?` shows the table.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::review::Review;
 use crate::viewer::Viewer;
 use crate::{limits, text, tree};
 
-/// The keys in groups, each with what it does.
+/// The keys in groups, each with its action.
 pub const KEYS: &[(&str, &[(&str, &str)])] = &[
     (
         "Where to look",
@@ -59,7 +59,7 @@ pub const KEYS: &[(&str, &[(&str, &str)])] = &[
     ),
 ];
 
-/// What follows from a key.
+/// What follows a key.
 pub enum Next {
     /// Nothing outside the screen.
     Stay,
@@ -69,11 +69,11 @@ pub enum Next {
     EditSheet,
     /// A hunk is edited.
     EditHunk(Hunk),
-    /// The mouse is taken, or given back to the terminal.
+    /// The program takes the mouse, or gives it back to the terminal.
     Mouse,
 }
 
-/// Takes a key.
+/// Handles a key.
 pub fn press(app: &mut App, viewer: &Viewer, key: KeyEvent) -> Next {
     app.revision += 1;
     if is_interrupt(key) {
@@ -117,12 +117,12 @@ pub fn press(app: &mut App, viewer: &Viewer, key: KeyEvent) -> Next {
     if looks(app, key.code) { Next::Stay } else { steers(app, viewer, key.code) }
 }
 
-/// Ctrl-C.
+/// Whether the key is Ctrl-C.
 pub fn is_interrupt(key: KeyEvent) -> bool {
     key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL)
 }
 
-/// Text that was pasted: it is an answer only where one is typed.
+/// Handles pasted text. It is an answer only while a line is typed.
 pub fn paste(app: &mut App, text: &str) {
     app.revision += 1;
     if let Some((_, input)) = &mut app.input {
@@ -172,7 +172,7 @@ fn said(app: &mut App, viewer: &Viewer, purpose: Purpose, words: String) -> Next
     Next::Stay
 }
 
-/// Keys that answer. True if the key was one.
+/// Handles keys that answer. Returns whether the key was one.
 fn of_ask(app: &mut App, viewer: &Viewer, ask: &Ask, code: KeyCode) -> bool {
     let EffectKey::Gate(gate) = &ask.key else {
         let replies = matches!(code, KeyCode::Char('r' | 'y'));
@@ -209,7 +209,7 @@ fn of_ask(app: &mut App, viewer: &Viewer, ask: &Ask, code: KeyCode) -> bool {
     true
 }
 
-/// The gate on the screen, and those that are shown with it as one question.
+/// The numbers of the gate on the screen and of the gates that are shown with it as one question.
 fn seen(app: &App, ask: &Ask) -> Vec<u32> {
     let EffectKey::Gate(gate) = &ask.key else { return Vec::new() };
     let also = app.gates.get(&ask.key).map(|view| view.also.as_slice()).unwrap_or_default();
@@ -233,7 +233,7 @@ fn send(app: &mut App, viewer: &Viewer, ask: &Ask, command: RunCommand) {
             if !words.is_empty() {
                 app.say(&words.join("; "));
             }
-            // What waits next, or what runs.
+            // Show what waits next, or what is running.
             app.choose(None);
         }
         Err(why) => app.say(&why),
@@ -276,7 +276,7 @@ fn of_review(app: &mut App, viewer: &Viewer, code: KeyCode) -> Next {
     Next::Stay
 }
 
-/// Keys that look around. True if the key was one.
+/// Handles keys that navigate. Returns whether the key was one.
 fn looks(app: &mut App, code: KeyCode) -> bool {
     let page = |app: &mut App, page: Page| {
         app.page = if app.page == Some(page) { None } else { Some(page) };
@@ -322,12 +322,12 @@ fn looks(app: &mut App, code: KeyCode) -> bool {
     true
 }
 
-/// Scrolls the pane by so many lines.
+/// Scrolls the pane by some lines.
 pub fn scroll(app: &mut App, by: isize) {
     app.scroll = Some(app.scroll.unwrap_or(app.offset).saturating_add_signed(by));
 }
 
-/// Keys that change the course of the run.
+/// Handles keys that control the run.
 fn steers(app: &mut App, viewer: &Viewer, code: KeyCode) -> Next {
     match code {
         KeyCode::Char('q') => return Next::Leave(Leave::Quit),
@@ -343,7 +343,7 @@ fn steers(app: &mut App, viewer: &Viewer, code: KeyCode) -> Next {
         KeyCode::Char('m') => return Next::Mouse,
         KeyCode::Char('d') => match app.picked_row() {
             Some(row) if !row.state.is_ended() => app.sure = Some(Sure::Drop(row.slug.clone())),
-            _ => app.say("choose a task that has not started: only such a one can be dropped"),
+            _ => app.say("choose a task that has not started; only such tasks can be dropped"),
         },
         _ => {}
     }
@@ -354,7 +354,7 @@ fn retry(app: &mut App, viewer: &Viewer) {
     let ended = |state: State| state.is_problem() || state == State::Done;
     let row = app.picked_row().filter(|row| ended(row.state)).map(|row| (row.slug.clone(), row.state));
     match row.filter(|(slug, _)| app.run.may_retry(slug)) {
-        None => app.say("choose a task that has ended: only such a one can be retried"),
+        None => app.say("choose a task that has ended; only such tasks can be retried"),
         Some((task, State::Done)) => app.sure = Some(Sure::Retry(task)),
         Some((task, _)) => retry_now(app, viewer, &task),
     }
@@ -365,7 +365,7 @@ fn retry_now(app: &mut App, viewer: &Viewer, task: &Slug) {
     told(app, said, &format!("{task} is retried"));
 }
 
-/// Asks whether what the run changed is to be put back.
+/// Asks whether to revert what the run changed.
 fn undo(app: &mut App) {
     if !app.rests() {
         return app.say("stop the run first (x): changes are reverted only while it rests");
@@ -398,7 +398,7 @@ fn confirmed(app: &mut App, viewer: &Viewer, sure: Sure) {
     }
 }
 
-/// Says what came of a message.
+/// Shows the outcome of a command.
 pub fn told(app: &mut App, said: Result<Receipt, String>, words: &str) {
     match said {
         Ok(_) if app.rests() => app.say(&format!("{words} when you resume the run (r)")),

@@ -1,6 +1,6 @@
-//! The full-screen terminal: a run as it goes, and the keys that steer it. It draws the board of
-//! `callsheet_core::view::board` and sends what a person says the way other processes do, as messages for the run; so it
-//! is the same whether this process drives the run or another one does.
+//! The full-screen terminal, which shows a run as it works and the keys that control it. It draws the board of
+//! `callsheet_core::view::board`. It sends a person's commands as messages to the run, as other processes do. It
+//! therefore works in the same way whether this process or another one drives the run.
 
 mod app;
 mod diff;

@@ -1,4 +1,4 @@
-//! A limit of the run that the person raises: what is asked, and what is typed for it.
+//! Raises a limit of the run: asks the person for the new bound and sends it.
 
 use callsheet_app::LimitUse;
 use callsheet_app::RunCommand;
@@ -9,7 +9,7 @@ use crate::input::Input;
 use crate::keys::told;
 use crate::viewer::Viewer;
 
-/// Asks for a new bound; twice as much is there to be taken.
+/// Asks for a new bound and suggests twice the current one.
 pub fn ask(app: &mut App) {
     match app.run.most_used_limit() {
         Some(one) => {
@@ -20,13 +20,13 @@ pub fn ask(app: &mut App) {
     }
 }
 
-/// What is asked while the bound is typed.
+/// The question while the bound is typed.
 pub fn question(one: &LimitUse) -> String {
     let name = one.limit.name();
     format!(" Raise the {}. To how many {}? ", limit_words(None, name, one.used, one.max), limit_unit(name))
 }
 
-/// Leaves the new bound for the run.
+/// Sends the new bound to the run.
 pub fn raise(app: &mut App, viewer: &Viewer, one: &LimitUse, typed: &str) {
     let name = one.limit.name();
     let max = typed.trim().trim_start_matches('$').replace(',', "").parse::<f64>().ok();

@@ -1,4 +1,5 @@
-//! The mouse: a click chooses a row, a tab or what is unfolded, the wheel scrolls what it is over. It answers nothing.
+//! The mouse. A click chooses a row, a tab or a folded section. The wheel scrolls the area under the pointer. The
+//! mouse never answers a gate.
 
 use ratatui::crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::{Position, Rect};
@@ -7,19 +8,19 @@ use crate::app::{App, Pick, Tab};
 use crate::keys::scroll;
 use crate::tree;
 
-/// Lines that a turn of the wheel scrolls.
+/// The number of lines for one step of the wheel.
 const LINES: isize = 3;
 
-/// What stands where on the screen that was drawn last.
+/// The areas of the screen as last drawn.
 #[derive(Default)]
 pub struct Places {
     /// The tree.
     pub tree: Rect,
-    /// Its rows from above.
+    /// Its rows from top to bottom.
     pub rows: Vec<Pick>,
     /// The pane with its title.
     pub pane: Rect,
-    /// Its tabs, each with its first column and the one behind its last.
+    /// Its tabs, each with its first column and the column after its last.
     pub tabs: Vec<(Tab, u16, u16)>,
 }
 
@@ -35,13 +36,13 @@ impl Places {
     }
 }
 
-/// Takes what the mouse did. Nothing while a line is typed or a question is asked.
+/// Handles a mouse event. Does nothing while a line is typed or a confirmation is asked for.
 pub fn moved(app: &mut App, places: &Places, event: MouseEvent) {
     if app.input.is_some() || app.sure.is_some() {
         return;
     }
     let at = Position { x: event.column, y: event.row };
-    // Hunks that were decided are not lost by a click.
+    // A click must not lose the decisions about hunks.
     let reviews = app.review.is_some() && !places.pane.contains(at);
     match event.kind {
         _ if reviews => return,
@@ -58,7 +59,7 @@ fn clicked(app: &mut App, places: &Places, at: Position) {
         return app.turn_to(tab);
     }
     let Some(pick) = places.row(at).cloned() else { return };
-    // A click on the folded section that is shown unfolds it, as Enter does.
+    // A click on the shown folded section unfolds it, like Enter.
     if let (Pick::Section(section), true) = (&pick, app.pick() == pick)
         && !app.unfolded.remove(section)
     {

@@ -1,4 +1,4 @@
-//! What the screen is told: log entries, streamed text, notices. Whoever tells it never waits for it.
+//! The channel to the screen: log entries, streamed text and notices. Senders never wait for the screen.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -8,29 +8,29 @@ use callsheet_app::{retry_line, silent_line};
 use callsheet_core::events::LogEntry;
 use callsheet_runtime::ports::{LiveText, Observer, Signal};
 
-/// One thing that the screen is told.
+/// One message to the screen.
 pub enum News {
-    /// Something was recorded.
+    /// A recorded entry.
     Entry(Box<LogEntry>),
-    /// All that calls under way have streamed.
+    /// All streamed text of calls in progress.
     Streams(Vec<LiveText>),
-    /// Something a person should know.
+    /// A notice for the person.
     Notice(String),
     /// Whether a process drives the run.
     Driven(bool),
 }
 
-/// Takes news from any thread.
+/// Accepts messages from any thread.
 pub struct Wire(Mutex<Sender<News>>);
 
 impl Wire {
-    /// A wire and its end.
+    /// A wire and its receiver.
     pub fn new() -> (Self, Receiver<News>) {
         let (sender, receiver) = channel();
         (Self(Mutex::new(sender)), receiver)
     }
 
-    /// Tells something. False: the screen was closed, and nobody listens.
+    /// Sends a message. Returns false if the screen was closed.
     pub fn tell(&self, news: News) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).send(news).is_ok()
     }

@@ -1,4 +1,4 @@
-//! A change decided hunk by hunk (spec 11.4).
+//! A change that a person decides hunk by hunk (spec 11.4).
 
 use std::collections::BTreeMap;
 
@@ -7,23 +7,23 @@ use callsheet_core::record::EffectKey;
 use callsheet_core::view::board::Ask;
 use callsheet_format::edit::{Hunk, HunkVerdict};
 
-/// The verdicts so far, and where the person is.
+/// The verdicts so far, and the current hunk.
 pub struct Review {
     /// The gate.
     pub ask: Ask,
-    /// Index of the hunk that keys decide.
+    /// The index of the current hunk.
     pub at: usize,
-    /// Verdicts by number.
+    /// The verdicts by number.
     pub verdicts: BTreeMap<u32, HunkVerdict>,
 }
 
 impl Review {
-    /// Begins with the first hunk.
+    /// Starts with the first hunk.
     pub fn new(ask: Ask) -> Self {
         Self { ask, at: 0, verdicts: BTreeMap::new() }
     }
 
-    /// Gives a hunk its verdict and goes on to the next.
+    /// Sets the verdict on the current hunk and goes on to the next.
     pub fn decide(&mut self, hunks: &[Hunk], verdict: HunkVerdict) {
         if let Some(hunk) = hunks.get(self.at) {
             self.verdicts.insert(hunk.number, verdict);
@@ -31,29 +31,29 @@ impl Review {
         }
     }
 
-    /// Keeps the hunk, as it is or as it was edited.
+    /// Keeps the current hunk, unchanged or as edited.
     pub fn keep(&mut self, hunks: &[Hunk]) {
         let verdict = hunks.get(self.at).and_then(|hunk| self.verdicts.get(&hunk.number)).cloned();
         let edited = verdict.filter(|verdict| matches!(verdict, HunkVerdict::Edited(_)));
         self.decide(hunks, edited.unwrap_or(HunkVerdict::Keep));
     }
 
-    /// Goes some hunks on or back.
+    /// Goes forward or back by some hunks.
     pub fn go(&mut self, hunks: &[Hunk], by: isize) {
         self.at = self.at.saturating_add_signed(by).min(hunks.len().saturating_sub(1));
     }
 
-    /// Whether every hunk has its verdict.
+    /// Whether every hunk has a verdict.
     pub fn is_whole(&self, hunks: &[Hunk]) -> bool {
         hunks.iter().all(|hunk| self.verdicts.contains_key(&hunk.number))
     }
 
-    /// Whether a hunk is refused: a reason is asked for.
+    /// Whether a hunk is refused, so that a reason is asked for.
     pub fn refuses(&self) -> bool {
         self.verdicts.values().any(|verdict| *verdict == HunkVerdict::Refuse)
     }
 
-    /// What a verdict is called; empty: there is none.
+    /// The word for a verdict. Empty if there is none.
     pub fn word(&self, number: u32) -> &'static str {
         match self.verdicts.get(&number) {
             Some(HunkVerdict::Keep) => "kept",
@@ -63,7 +63,7 @@ impl Review {
         }
     }
 
-    /// The command that says all of it.
+    /// The command for all verdicts.
     pub fn command(&self, because: String) -> Option<RunCommand> {
         let EffectKey::Gate(gate) = &self.ask.key else { return None };
         Some(RunCommand::keep(gate.n, &self.verdicts, because))

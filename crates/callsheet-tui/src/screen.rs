@@ -1,4 +1,4 @@
-//! The terminal: taken, drawn on, read from, and always given back.
+//! The terminal session: takes the terminal, draws on it, reads from it, and always restores it.
 
 use std::io::{BufWriter, Stderr, Write, stderr};
 use std::mem::ManuallyDrop;
@@ -31,19 +31,19 @@ use crate::mouse::moved;
 use crate::news::News;
 use crate::viewer::Viewer;
 
-/// How long a key is waited for before news are looked at.
+/// How long to wait for a key before the next look at news.
 const WAIT: Duration = Duration::from_millis(50);
-/// How long a gate is on the screen before keys answer it.
+/// How long a gate must be on the screen before keys may answer it.
 const ARMING: Duration = Duration::from_millis(400);
-/// Rings.
+/// Rings the bell.
 const BELL: &str = "\u{7}";
-/// Keeps the title of the window, and puts it back.
+/// Saves the title of the window, so that it can be restored.
 const KEEP_TITLE: &str = "\u{1b}[22;0t";
 const FORMER_TITLE: &str = "\u{1b}[23;0t";
 
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// Gives the terminal back, if it was taken: for ends that nobody waits for.
+/// Restores the terminal if it was taken, for exits that run no other code.
 pub fn restore() {
     if TAKEN.swap(false, Ordering::SeqCst) {
         let _closed = execute!(
@@ -63,7 +63,7 @@ pub fn is_open() -> bool {
     TAKEN.load(Ordering::SeqCst)
 }
 
-/// Takes the terminal.
+/// Takes over the terminal.
 pub(crate) fn take() -> std::io::Result<()> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -78,7 +78,7 @@ pub(crate) fn take() -> std::io::Result<()> {
     execute!(stderr(), Print(KEEP_TITLE), EnterAlternateScreen, EnableBracketedPaste)
 }
 
-/// Draws a run, whoever drives it, until the person leaves.
+/// Shows a run that any process drives, until the person leaves.
 ///
 /// # Errors
 /// The terminal cannot be used.
@@ -95,13 +95,14 @@ struct Loop {
     viewer: Box<Viewer>,
     news: Receiver<News>,
     painter: Painter,
-    /// Never dropped: it would say that it cannot show the cursor, and fail over saying so where the terminal is gone.
+    /// Never dropped, because its drop prints an error if the cursor cannot be shown, and fails if the terminal is
+    /// gone.
     terminal: ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Stderr>>>>,
-    /// The gate or question on the screen, and since when.
+    /// The gate or question on the screen, and when it appeared.
     shown: Option<(EffectKey, Instant)>,
-    /// What was drawn last.
+    /// What was last drawn.
     drawn: Option<(u64, u64)>,
-    /// The mouse chooses and scrolls; else it is the terminal's, which selects text with it.
+    /// Whether the program handles the mouse. Otherwise the terminal uses it to select text.
     mouse: bool,
 }
 
@@ -140,7 +141,7 @@ impl Loop {
         }
     }
 
-    /// Takes all news.
+    /// Reads all news.
     fn hear(&mut self) {
         while let Ok(news) = self.news.try_recv() {
             self.drawn = None;
@@ -164,7 +165,7 @@ impl Loop {
         terminal.draw(|frame| painter.draw(frame, app, viewer)).map(drop)
     }
 
-    /// What was typed before a gate was on the screen answers nothing.
+    /// Discards keys that were pressed before a gate appeared on the screen.
     fn arm(&mut self) -> std::io::Result<()> {
         let key = self.app.shown_ask().map(|ask| ask.key.clone());
         match (&self.shown, key) {
@@ -181,7 +182,7 @@ impl Loop {
             (_, Some(key)) => {
                 self.app.armed = None;
                 self.shown = Some((key, Instant::now()));
-                // A line that is being typed goes on.
+                // A line that is being typed is continued.
                 while self.app.input.is_none() && self.line.has_key(Duration::ZERO)? {
                     match self.line.key()? {
                         Event::Key(key) if is_interrupt(key) => drop(press(&mut self.app, &self.viewer, key)),
@@ -203,7 +204,9 @@ impl Loop {
                         let edited = self.outside(|viewer| viewer.outside.edit_sheet())?;
                         let rests = self.app.rests();
                         self.app.say(&match edited {
-                            Ok(()) if rests => "an edit of the sheet counts when you resume the run (r)".to_owned(),
+                            Ok(()) if rests => {
+                                "an edit of the sheet takes effect when you resume the run (r)".to_owned()
+                            }
                             Ok(()) => "the run reads the sheet now".to_owned(),
                             Err(why) => why,
                         });
@@ -228,7 +231,8 @@ impl Loop {
                 Event::Resize(..) => self.drawn = None,
                 _ => {}
             }
-            // Keys that came together are one step, unless they opened a gate: its keys are looked at after it is drawn.
+            // Keys that arrived together are handled together, unless they opened a gate, which must be drawn before
+            // its keys are read.
             if self.app.is_arming() || !self.line.has_key(Duration::ZERO)? {
                 return Ok(None);
             }

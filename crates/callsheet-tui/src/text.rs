@@ -1,4 +1,5 @@
-//! Texts of models, tools and files as lines of a screen: nothing in them is an escape, and no line is wider than the screen.
+//! Texts of models, tools and files as lines of the screen. They contain no escape sequences, and no line is wider
+//! than the screen.
 
 use callsheet_runtime::shown::{Shown, mask};
 use ratatui::style::Style;
@@ -6,35 +7,35 @@ use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-/// Bytes of a text that are shown; of longer ones the rest is counted.
+/// How many bytes of a text are shown. The size of the rest is shown as a number.
 const SHOWN: usize = 200_000;
 
 /// A part of a line in one style.
 pub type Piece = (String, Style);
 
-/// Prose, harmless.
+/// Prose without harmful characters.
 pub fn clean(text: &str) -> String {
     Shown::text(text).as_str().replace('\t', "    ")
 }
 
-/// What a person approves: every hidden character of it is shown.
+/// Text that a person approves, with all hidden characters shown.
 pub fn exact(text: &str) -> String {
     Shown::exact(text).as_str().replace('\t', "    ")
 }
 
 /// Prose on one line.
 pub fn one_line(text: &str) -> String {
-    // The beginning is enough for any screen.
+    // The beginning is long enough for any screen.
     let beginning: String = mask(text).chars().take(2_000).collect();
     clean(&beginning).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Cells that a text takes.
+/// The width of a text in cells.
 pub fn width(text: &str) -> usize {
     text.width()
 }
 
-/// The text in at most `cells`, cut with an ellipsis.
+/// The text in at most `cells`, shortened with an ellipsis.
 pub fn cut(text: &str, cells: usize) -> String {
     if width(text) <= cells {
         return text.to_owned();
@@ -63,7 +64,7 @@ pub fn padded(text: &str, cells: usize) -> String {
     text
 }
 
-/// A text as lines of at most `cells`; of one that is too long for a screen the beginning.
+/// A text as lines of at most `cells`. Only the beginning of a very long text is shown.
 pub fn wrapped(text: &str, style: Style, cells: usize) -> Vec<Line<'static>> {
     let shown = beginning(text);
     let mut lines: Vec<Line<'static>> =
@@ -79,7 +80,7 @@ fn beginning(text: &str) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// One line, broken at blanks where that is possible; what follows the first line stands `hang` cells in.
+/// Wraps a line, at blanks if possible. The lines after the first are indented by `hang` cells.
 pub fn wrap(pieces: &[Piece], cells: usize, hang: usize) -> Vec<Line<'static>> {
     let cells = cells.max(2);
     let hang = if hang * 2 < cells { hang } else { 0 };
@@ -98,7 +99,7 @@ pub fn wrap(pieces: &[Piece], cells: usize, hang: usize) -> Vec<Line<'static>> {
     }
 }
 
-/// How many of the parts stand on one line.
+/// How many of the parts fit on one line.
 fn fitting(parts: &[(&str, usize, Style)], cells: usize) -> usize {
     let mut used = 0;
     let mut blank = None;

@@ -1,17 +1,17 @@
-//! Colours and other signs of meaning. A colour is never the only one.
+//! Colours and other visual signs. A colour is never the only sign of a meaning.
 
 use callsheet_core::symbols::Token;
 use callsheet_core::view::board::Need;
 use ratatui::style::{Color, Modifier, Style};
 
-/// How things look: with colours, or without.
+/// The styles, with or without colours.
 #[derive(Clone, Copy)]
 pub struct Theme {
     colour: bool,
 }
 
 impl Theme {
-    /// `colour`: whether the person wants any.
+    /// `colour` says whether the person wants colours.
     pub fn new(colour: bool) -> Self {
         Self { colour }
     }
@@ -20,7 +20,7 @@ impl Theme {
         if self.colour { Style::new().fg(colour) } else { Style::new() }
     }
 
-    /// Text beside the matter.
+    /// Secondary text.
     pub fn quiet(self) -> Style {
         if self.colour { Style::new().fg(Color::DarkGray) } else { Style::new().add_modifier(Modifier::DIM) }
     }
@@ -35,7 +35,7 @@ impl Theme {
         self.of(Color::Cyan)
     }
 
-    /// What is chosen.
+    /// The chosen row.
     pub fn chosen(self) -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
     }
@@ -51,22 +51,22 @@ impl Theme {
         }
     }
 
-    /// What waits for the person.
+    /// Something that waits for the person.
     pub fn person(self) -> Style {
         self.of(Color::Yellow).add_modifier(Modifier::BOLD)
     }
 
-    /// What went well; a line that comes.
+    /// A success, or an added line.
     pub fn good(self) -> Style {
         self.of(Color::Green)
     }
 
-    /// What did not; a line that goes.
+    /// A failure, or a removed line.
     pub fn bad(self) -> Style {
         self.of(Color::Red)
     }
 
-    /// A piece of code in a line of this style.
+    /// A piece of code in a line with this style.
     pub fn token(self, token: Token, line: Style) -> Style {
         let colour = match token {
             Token::Keyword => Color::Magenta,
@@ -78,7 +78,7 @@ impl Theme {
         if self.colour { line.fg(colour) } else { line }
     }
 
-    /// Words of a line that changed.
+    /// Changed words of a line.
     pub fn marked(self, line: Style) -> Style {
         line.add_modifier(Modifier::BOLD | Modifier::UNDERLINED)
     }

@@ -9,21 +9,22 @@ use crate::text;
 
 /// A row of the tree.
 pub struct Item {
-    /// What it stands for.
+    /// What it represents.
     pub pick: Pick,
-    /// How far it stands in.
+    /// Its level of indentation.
     pub depth: usize,
-    /// A sign.
+    /// Its sign.
     pub mark: &'static str,
-    /// Name.
+    /// Its name.
     pub title: String,
-    /// What it does, gave, or waits for.
+    /// What it does, its result, or what it waits for.
     pub line: String,
-    /// How it concerns the person.
+    /// How much it needs the person.
     pub need: Need,
 }
 
-/// All rows: the run; what needs the person, what runs, what comes; then what is done, folded by section.
+/// All rows: the run, what needs the person, what is running, what is next, and then the done tasks, folded by
+/// section.
 pub fn items(app: &App) -> Vec<Item> {
     let mut items = vec![of_run(app)];
     let board = &app.board;
@@ -51,7 +52,7 @@ pub fn items(app: &App) -> Vec<Item> {
         });
         let done = section.tasks.iter().filter(|row| row.need == Need::Over);
         let last: Vec<&Row> = done.collect();
-        // Of a folded section the newest result is in sight.
+        // The newest result of a folded section stays visible.
         let shown =
             if unfolded { last.as_slice() } else { last.get(last.len().saturating_sub(1)..).unwrap_or_default() };
         for row in shown {
@@ -62,7 +63,7 @@ pub fn items(app: &App) -> Vec<Item> {
     items
 }
 
-/// While rows are searched, only one of those that are shown is chosen: keys act on nothing else.
+/// During a search, chooses only rows that are shown, because keys must not act on hidden rows.
 pub fn stay_in_sight(app: &mut App) {
     if app.filter.is_empty() {
         return;
@@ -115,7 +116,7 @@ fn of_row(app: &App, row: &Row, depth: usize) -> Item {
     Item { pick: Pick::Task(row.slug.clone()), depth, mark, title, line, need: row.need }
 }
 
-/// Chooses the row so many below the one that is shown.
+/// Chooses the row that is `by` rows below the shown one.
 pub fn go(app: &mut App, by: isize) {
     let items = items(app);
     let pick = app.pick();

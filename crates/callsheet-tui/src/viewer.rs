@@ -1,4 +1,4 @@
-//! The run on the screen: where it is read, and who carries commands out.
+//! The run on the screen: where it is read, and what carries out commands.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,31 +11,33 @@ use callsheet_core::symbols::Coloured;
 use callsheet_format::edit::Hunk;
 use callsheet_runtime::ports::GateView;
 
-/// What the screen needs of the terminal that it is drawn on. Errors are words for the person.
+/// What the screen needs from its terminal. Errors are messages for the person.
 pub trait Outside: Send {
-    /// A gate as text, whole: what is approved must be what was seen.
+    /// The whole text of a gate, because a person must approve exactly what they saw.
     fn gate_text(&self, view: &GateView) -> String;
 
-    /// The plan file of the run, which a person may edit.
+    /// The plan file of the run, which the person may edit.
     fn sheet_file(&self) -> PathBuf;
 
-    /// Opens the plan file in the person's editor and waits until they are done. The screen is theirs meanwhile.
+    /// Opens the plan file in the person's editor and waits until the editor ends. The editor has the screen
+    /// meanwhile.
     ///
     /// # Errors
     /// There is no editor, or it failed.
     fn edit_sheet(&self) -> Result<(), String>;
 
-    /// The same with a hunk; `None`: nothing of it was left.
+    /// Opens a hunk in the person's editor and waits until the editor ends. `None` if the person deleted the hunk.
     ///
     /// # Errors
     /// There is no editor, or it failed.
     fn edit_hunk(&self, hunk: &Hunk) -> Result<Option<String>, String>;
 
-    /// Stops the process that was started from here for the run: cleanly the first time, at once the second. False: none was.
+    /// Stops the process that this program started for the run. The first call lets it end cleanly, the second ends
+    /// it at once. Returns false if there was no process.
     fn interrupt(&self) -> bool;
 }
 
-/// A run that somebody looks at.
+/// A run that a person looks at.
 pub struct Viewer {
     /// The runs of the project.
     pub runs: Arc<dyn RunControl>,
@@ -56,17 +58,17 @@ impl Viewer {
         self.runs.watch(&self.run, Cursor::default()).unwrap_or_default()
     }
 
-    /// What an open gate shows.
+    /// The view of an open gate.
     pub(crate) fn gate(&self, run: &RunView, gate: &Gate) -> Result<GateView, String> {
         self.runs.gate(run, gate).map_err(|refusal| words(&refusal))
     }
 
-    /// The answer of a run that has ended; empty: there is none.
+    /// The answer of a run that has ended. Empty if there is none.
     pub(crate) fn answer(&self, run: &RunView) -> String {
         self.runs.answer(run)
     }
 
-    /// The kinds of the pieces of a code text.
+    /// The kinds of the pieces of code in a text.
     pub(crate) fn colours(&self, path: &str, text: &str) -> Vec<Coloured> {
         self.runs.colours(path, text)
     }
@@ -76,7 +78,7 @@ impl Viewer {
         self.order_at(None, command)
     }
 
-    /// Gives a command that was decided on when so much was seen.
+    /// Gives a command. `revision` is how much of the log the person had seen when they decided.
     pub(crate) fn order_at(&self, revision: Option<Cursor>, command: RunCommand) -> Result<Receipt, String> {
         let order = Order::new(AnsweredBy::Terminal, command).map(|order| Order { revision, ..order });
         order.and_then(|order| self.runs.order(&self.run, &order)).map_err(|refusal| words(&refusal))

@@ -1,4 +1,4 @@
-//! What a person has done from a page. Each form leads back to the page it stands on, which says what came of it.
+//! Actions from a page. Each form leads back to its page, which shows the outcome.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use crate::page::sheet;
 use crate::server::refused;
 use callsheet_app::{Cursor, Kind, Order, Refusal, RunCommand, SheetCheck, WordCount};
 
-/// Fields of a form, in their order; a name may come several times.
+/// The fields of a form, in order. A name may occur several times.
 pub(crate) struct Fields(Vec<(String, String)>);
 
 impl Fields {
@@ -30,23 +30,23 @@ impl Fields {
 
     fn one(&self, name: &str) -> String {
         let found = self.0.iter().find(|(key, _)| key == name);
-        // Browsers send lines as their protocol has them.
+        // Browsers send line ends as HTTP forms require.
         found.map(|(_, value)| value.replace("\r\n", "\n")).unwrap_or_default()
     }
 
-    /// Hunks that were chosen.
+    /// The chosen hunks.
     fn hunks(&self) -> Vec<u32> {
         self.all("hunk").iter().filter_map(|number| number.parse().ok()).collect()
     }
 
-    /// Texts of hunks, by number.
+    /// The texts of hunks, by number.
     fn edits(&self) -> BTreeMap<u32, String> {
         let number = |name: &str| name.strip_prefix("edit-")?.parse::<u32>().ok();
         let edit = |(name, text): &(String, String)| Some((number(name)?, text.replace("\r\n", "\n")));
         self.0.iter().filter_map(edit).collect()
     }
 
-    /// The order that the form stands for: the same if a browser sends it again.
+    /// The order of the form. A browser that sends the form again sends the same order.
     fn order(&self, visit: &Visit, command: RunCommand) -> Order {
         let path = visit.here().split('?').next().unwrap_or_default();
         let form = serde_json::json!([visit.page(), path, self.0]).to_string();
@@ -59,12 +59,12 @@ impl Fields {
     }
 }
 
-/// The page that a form stands on.
+/// The page that contains a form.
 type From = Query<BTreeMap<String, String>>;
 
 type Given = Form<Vec<(String, String)>>;
 
-/// One of the things that are done for a whole run.
+/// Carries out an action for a whole run.
 pub(crate) async fn act(
     visit: Visit,
     Path((run, what)): Path<(String, String)>,
@@ -86,7 +86,7 @@ pub(crate) async fn act(
                 let limits = vec![(fields.one("limit"), max)];
                 and_go_on(app, id, &fields, RunCommand::Raise { limits })
             }
-            Err(_) => Err(Refusal::usage("the new limit is no number", "")),
+            Err(_) => Err(Refusal::usage("the new limit is not a number", "")),
         },
         "answer" => {
             let to = AskingCall {
@@ -102,7 +102,7 @@ pub(crate) async fn act(
     finished(&visit, id, &from, done).await
 }
 
-/// A verdict at a gate.
+/// Carries out a verdict at a gate.
 pub(crate) async fn decide(
     visit: Visit,
     Path((run, gate)): Path<(String, u32)>,
@@ -130,20 +130,20 @@ pub(crate) async fn decide(
     }
 }
 
-/// The page with the gate as the person left its form, and why it was not taken.
+/// The page with the gate's form as the person filled it in, and why it was refused.
 fn typed_again(app: &Visit, id: &RunId, gate: u32, fields: &Fields, refusal: Refusal) -> Result<Drawn, Refusal> {
     let (hunks, edits, because) = (fields.hunks(), fields.edits(), fields.one("because"));
     let typed = Typed { gate, hunks, edits, because, refusal };
     app.with_run(id, |page| {
         let page = RunPage { typed: Some(&typed), ..page.clone() };
-        // A gate that waits no longer has no form to say it in.
+        // If the gate no longer waits, there is no form that could show this.
         let waits = page.gates.iter().any(|view| view.gate.n == gate);
         let said = (!waits).then(|| Err(typed.refusal.clone()));
         page.page(&View::Changes, said.as_ref()).map(Drawn::page)
     })
 }
 
-/// The command that a form of a gate means.
+/// The command in a form of a gate.
 fn verdict(fields: &Fields, gate: u32) -> Result<RunCommand, Refusal> {
     let because = fields.one("because").trim().to_owned();
     let hunks = fields.hunks();
@@ -168,32 +168,32 @@ fn verdict(fields: &Fields, gate: u32) -> Result<RunCommand, Refusal> {
     }
 }
 
-/// Gives a command. What came of it, in words.
+/// Gives a command. Returns the outcome in words.
 fn order(app: &Visit, id: &RunId, fields: &Fields, command: RunCommand) -> Said {
     let receipt = app.runs.order(id, &fields.order(app, command))?;
     let notes: String = receipt.notes.iter().map(|note| format!(". {note}")).collect();
     Ok(receipt.words() + &notes)
 }
 
-/// The same; a run that rests goes on with it.
+/// Gives a command and resumes a resting run.
 fn and_go_on(app: &Visit, id: &RunId, fields: &Fields, command: RunCommand) -> Said {
     let receipt = app.runs.order(id, &fields.order(app, command))?;
     if receipt.is_sent() { Ok(receipt.words()) } else { app.runs.resume(id).map(|receipt| receipt.words()) }
 }
 
-/// Takes the changes of a run back. What could not be taken back makes it a refusal.
+/// Reverts the changes of a run. It is a refusal if some changes could not be reverted.
 fn undo(app: &Visit, id: &RunId, fields: &Fields) -> Said {
     let receipt = app.runs.order(id, &fields.order(app, RunCommand::Undo { tasks: Vec::new() }))?;
     match receipt.undone.as_ref().is_none_or(|undone| undone.refused.is_empty()) {
         true => Ok(receipt.words()),
         false => {
-            let advice = "fix these files by hand; the diffs below hold the originals";
+            let advice = "fix these files by hand; the diffs below contain the originals";
             Err(Refusal { kind: Kind::Incomplete, ..Refusal::usage(receipt.words(), advice) })
         }
     }
 }
 
-/// Resumes a run that rests, if that was wanted.
+/// Resumes a resting run, if the form asks for this.
 fn and_resume(app: &Visit, id: &RunId, fields: &Fields, said: Said) -> Said {
     let words = said?;
     if fields.one("resume") != "1" {
@@ -221,7 +221,7 @@ async fn finished(
     }
 }
 
-/// The page of this run that a form stands on, as seen from where the form was sent to.
+/// The address of the page of this run that contains the form, relative to the address of the form's request.
 fn came_from(visit: &Visit, from: &BTreeMap<String, String>, id: &RunId) -> String {
     let byte = |byte: u8| match byte {
         b'!'..=b'~' => char::from(byte).to_string(),
@@ -232,7 +232,7 @@ fn came_from(visit: &Visit, from: &BTreeMap<String, String>, id: &RunId) -> Stri
     if from.is_empty() { own } else { format!("{own}/{from}") }
 }
 
-/// A text that was not saved stays in the editor.
+/// Saves the sheet. If that fails, the text stays in the editor.
 async fn save_sheet(visit: &Visit, id: RunId, fields: Fields) -> Response {
     let run = id.clone();
     let shown = blocking(visit, move |app| {
@@ -267,7 +267,7 @@ fn editor(app: &Visit, id: &RunId, fields: &Fields, said: Option<&Said>) -> Resu
     })
 }
 
-/// The issues of a sheet as it is typed; for a browser without script a whole page.
+/// The issues of a sheet while it is typed. A browser without scripts gets a whole page.
 pub(crate) async fn check_sheet(visit: Visit, Path(run): Path<String>, Form(fields): Given) -> Response {
     let id = RunId::new(run);
     let fields = Fields(fields);

@@ -1,4 +1,4 @@
-//! What all requests share, and what a page knows of its own request.
+//! The shared state of all requests, and the data of one request.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -17,10 +17,10 @@ use crate::page::run::RunPage;
 use crate::record::{Record, locked};
 use callsheet_app::{Refusal, RunControl, new_key};
 
-/// What came of the last thing that was done for a run.
+/// The outcome of the last action for a run.
 pub(crate) type Said = Result<String, Refusal>;
 
-/// The desk, the record, and what is to be said on the next page.
+/// The runs, the record, and the messages for the next pages.
 pub(crate) struct App {
     pub runs: Arc<dyn RunControl>,
     pub guard: Guard,
@@ -33,13 +33,13 @@ impl App {
         Self { record: Record::new(Arc::clone(&runs)), runs, guard, said: Mutex::default() }
     }
 
-    /// Says something on the next page of a run.
+    /// Sets the message for the next page of a run.
     pub fn say(&self, id: &RunId, said: Said) {
         self.record.forget_list();
         locked(&self.said).insert(id.clone(), said);
     }
 
-    /// What is to be said now; it is said once.
+    /// The message for this page, which is shown only once.
     pub fn said(&self, id: &RunId) -> Option<Said> {
         locked(&self.said).remove(id)
     }
@@ -49,9 +49,9 @@ impl App {
 #[derive(Clone)]
 pub(crate) struct Visit {
     app: Arc<App>,
-    /// Its address, below that of the first page.
+    /// The address of the request, relative to the first page.
     here: String,
-    /// The page that a person looks at. What follows it as it changes has the same.
+    /// The id of the page that a person looks at. Requests for changes of the page have the same id.
     page: String,
 }
 
@@ -81,17 +81,17 @@ impl Visit {
         Self { app: Arc::clone(app), here, page }
     }
 
-    /// Its address, below that of the first page.
+    /// The address of the request, relative to the first page.
     pub fn here(&self) -> &str {
         &self.here
     }
 
-    /// The name of the page that a person looks at: that of a form which is sent twice is the same.
+    /// The id of the page that a person looks at. A form that is sent twice has the same id.
     pub fn page(&self) -> &str {
         &self.page
     }
 
-    /// The first page, as seen from here: the token may stand before it in the address.
+    /// The address of the first page, relative to this one. The token may precede it in the address.
     pub fn root(&self) -> String {
         let path = self.here.split('?').next().unwrap_or_default();
         match path.matches('/').count() {
@@ -100,10 +100,10 @@ impl Visit {
         }
     }
 
-    /// A run as it is now.
+    /// A run in its current state.
     ///
     /// # Errors
-    /// There is no such run, or what the store says.
+    /// There is no such run, or the store cannot be read.
     pub fn with_run<T>(&self, id: &RunId, see: impl FnOnce(&RunPage<'_>) -> Result<T, Refusal>) -> Result<T, Refusal> {
         let summary = self.record.summary(id)?;
         let folded = self.record.folded(id)?;
@@ -127,7 +127,7 @@ impl Visit {
     }
 }
 
-/// Known keys are masked before code has its colours, which would stand between their parts.
+/// Masks known keys before code is coloured, because colours would separate the parts of a key.
 fn masked(mut view: GateView) -> GateView {
     view.diff = mask(&view.diff).into_owned();
     for hunk in &mut view.hunks {
@@ -136,12 +136,12 @@ fn masked(mut view: GateView) -> GateView {
     view
 }
 
-/// Does something that blocks, beside the requests of others.
+/// Runs something that blocks without blocking other requests.
 pub(crate) async fn blocking<T: Send + 'static>(
     visit: &Visit,
     work: impl FnOnce(&Visit) -> Result<T, Refusal> + Send + 'static,
 ) -> Result<T, Refusal> {
     let visit = visit.clone();
     let done = tokio::task::spawn_blocking(move || work(&visit)).await;
-    done.unwrap_or_else(|_| Err(Refusal::internal("this page could not be made", "reload it; please report it")))
+    done.unwrap_or_else(|_| Err(Refusal::internal("this page could not be built", "reload it; please report it")))
 }

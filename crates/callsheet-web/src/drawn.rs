@@ -1,23 +1,23 @@
-//! What is sent to a browser: only text that came through the door for pages.
+//! Content for a browser, which is always text that passed the door for pages.
 
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{Html, IntoResponse, Response};
 use callsheet_runtime::shown::Shown;
 use maud::Markup;
 
-/// A page, a piece of one, or a text.
+/// A page, a part of a page, or a text.
 pub(crate) struct Drawn {
     text: Shown,
     is_page: bool,
 }
 
 impl Drawn {
-    /// A page or a piece of one.
+    /// A page or a part of one.
     pub fn page(page: Markup) -> Self {
         Self { text: Shown::html(&page.into_string()), is_page: true }
     }
 
-    /// A page that was made elsewhere.
+    /// A page that was built elsewhere.
     pub fn whole(page: Shown) -> Self {
         Self { text: page, is_page: true }
     }

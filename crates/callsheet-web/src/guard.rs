@@ -1,8 +1,8 @@
-//! Who may use the page: whoever has the address that was printed, from a page of this server.
+//! Who may use the page: those who have the printed address, through pages of this server.
 //!
-//! A browser sends the cookie of a name to every port of that name. So the page has a name that nobody else knows: other
-//! programs may listen at 127.0.0.1, and none of them is sent our cookie. Where the name is not found, the token is in
-//! the address instead, and there is no cookie.
+//! A browser sends the cookie of a host name to every port of that name. The page therefore has a host name that
+//! nobody else knows. Other programs may listen at 127.0.0.1, and none of them gets our cookie. If the name cannot be
+//! resolved, the address contains the token instead, and there is no cookie.
 
 use std::fmt;
 
@@ -12,56 +12,58 @@ use subtle::ConstantTimeEq;
 
 use callsheet_app::Refusal;
 
-/// Random bytes of the name. In hexadecimal they fit a part of a host name, which has at most 63 characters.
+/// The number of random bytes in the name. In hexadecimal, they fit a label of a host name, which has at most 63
+/// characters.
 const NAME_BYTES: usize = 20;
 
-/// Random bytes of the token.
+/// The number of random bytes in the token.
 const TOKEN_BYTES: usize = 32;
 
-/// Names of this machine that never leave it. Another name may be one that somebody else's name server points here.
+/// The host names that always mean this machine. A foreign name server could point any other name here.
 const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
-/// The cookie.
+/// The name of the cookie.
 const COOKIE_NAME: &str = "callsheet";
 
-/// Nothing runs or is shown but what this server sends, and nothing of that is written into the page itself.
+/// The browser runs and shows only what this server sends, and nothing inline.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       form-action 'self'; base-uri 'self'; frame-ancestors 'none'";
 
 /// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// The name in its address is not that of the page.
+    /// The host name in its address is not that of the page.
     Host,
     /// It comes from a page of another server.
     Origin,
-    /// It has no token, or another one.
+    /// Its token is missing or wrong.
     Token,
 }
 
-/// What a request that is not refused may do.
+/// How an accepted request continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Passed {
-    /// All.
+    /// It is answered.
     Known,
-    /// Its address has the token: it gets the cookie, and comes again without the token in its address.
+    /// Its address contains the token. The browser gets the cookie and is redirected to the address without the
+    /// token.
     Introduced {
         /// The address without the token.
         to: String,
     },
-    /// Its address has the token, and keeps it, since this name gets no cookie.
+    /// Its address contains the token and keeps it, because this host name has no cookie.
     Below {
-        /// What it asks for: the address without the token.
+        /// The requested path, without the token.
         path: String,
     },
-    /// The address of the first page lacks the last slash, without which no relative link fits.
+    /// The address of the first page lacks the final slash, without which relative links do not work.
     Folder {
-        /// The address with it.
+        /// The address with the slash.
         to: String,
     },
 }
 
-/// The name and the token, and what is asked of every request.
+/// The name and the token, and the check of every request.
 pub struct Guard {
     host: String,
     port: u16,
@@ -69,7 +71,7 @@ pub struct Guard {
 }
 
 impl fmt::Debug for Guard {
-    /// Says nothing of the name and the token.
+    /// Hides the name and the token.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Guard").finish_non_exhaustive()
     }
@@ -79,7 +81,7 @@ impl Guard {
     /// A new name and a new token for the server at this port.
     ///
     /// # Errors
-    /// The system has no random bytes.
+    /// The system cannot provide random bytes.
     pub fn new(port: u16) -> Result<Self, Refusal> {
         let host = format!("{}.localhost:{port}", random::<NAME_BYTES>()?);
         Ok(Self { host, port, token: random::<TOKEN_BYTES>()? })
@@ -90,12 +92,12 @@ impl Guard {
         format!("http://{}/{}/", self.host, self.token)
     }
 
-    /// The address for a browser that does not find the name.
+    /// The address for a browser that cannot resolve the name.
     pub fn plain_address(&self) -> String {
         format!("http://127.0.0.1:{}/{}/", self.port, self.token)
     }
 
-    /// The cookie of a browser that had the token. It names no domain, so that no other name gets it.
+    /// The cookie for a browser that had the token. It names no domain, so no other host name gets it.
     pub(crate) fn set_cookie(&self) -> Option<HeaderValue> {
         HeaderValue::from_str(&format!("{COOKIE_NAME}={}; HttpOnly; SameSite=Strict; Path=/", self.token)).ok()
     }
@@ -127,22 +129,24 @@ impl Guard {
         named.filter(|(name, _)| *name == COOKIE_NAME).any(|(_, value)| is_same(value, &self.token))
     }
 
-    /// The address without the token that it begins with.
+    /// The address without the token at its beginning.
     fn introduction(&self, uri: &Uri) -> Option<String> {
         let (token, rest) = uri.path().strip_prefix('/').map(|path| path.split_once('/').unwrap_or((path, "")))?;
         if !is_same(token, &self.token) {
             return None;
         }
         let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
-        // An address that begins with two slashes, which browsers see in other strokes too, would lead to another server.
+        // An address that begins with two slashes would lead to another server. Browsers read some other strokes as
+        // slashes.
         Some(format!("/{}{query}", rest.trim_start_matches(['/', '\\'])))
     }
 }
 
 fn random<const BYTES: usize>() -> Result<String, Refusal> {
     let mut bytes = [0_u8; BYTES];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| Refusal::internal(format!("the system gives no random bytes: {error}"), String::new()))?;
+    getrandom::fill(&mut bytes).map_err(|error| {
+        Refusal::internal(format!("the system cannot provide random bytes: {error}"), String::new())
+    })?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
@@ -153,8 +157,8 @@ fn below(uri: &Uri, path: String) -> Passed {
     }
 }
 
-/// Whether a request comes from a page of this server, or from none. Of a form on a page that sends no referrer, browsers
-/// hide the origin; no page can set what they say of its site instead.
+/// Whether a request comes from a page of this server or from no page. If a page sends no referrer, browsers hide the
+/// origin of its forms. The `Sec-Fetch-Site` header is used instead, because pages cannot set it.
 fn is_from_here(headers: &HeaderMap, host: &str, is_safe: bool) -> bool {
     match text(headers, ORIGIN) {
         Some("null") => text(headers, HeaderName::from_static("sec-fetch-site")) == Some("same-origin"),
@@ -179,13 +183,13 @@ fn is_loopback(host: &str) -> bool {
     LOOPBACK.contains(&name)
 }
 
-/// What every answer says.
+/// Adds the headers of every response.
 pub(crate) fn protect(headers: &mut HeaderMap) {
     let fixed = [
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::X_FRAME_OPTIONS, "DENY"),
-        // The address of a page may hold the token, and its host name is a secret too.
+        // The address of a page may contain the token, and its host name is a secret, too.
         (header::REFERRER_POLICY, "no-referrer"),
         (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
         (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
@@ -240,7 +244,7 @@ mod tests {
         for wrong in [cookie.replace("callsheet", "callsheets"), format!("{cookie}0"), "callsheet=".to_owned()] {
             assert_eq!(get(&guard, "/", &[(HOST, &guard.host), (COOKIE, &wrong)]), Err(Refused::Token), "{wrong}");
         }
-        // A token in the address opens nothing that changes something.
+        // A token in the address must not allow a request that changes something.
         let uri: Uri = format!("/{}/runs/a/cancel", guard.token).parse().unwrap();
         let here = headers(&[(HOST, &guard.host), (ORIGIN, &format!("http://{}", guard.host))]);
         assert_eq!(guard.check(&Method::POST, &uri, &here), Err(Refused::Token));

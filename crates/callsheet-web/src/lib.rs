@@ -1,5 +1,6 @@
-//! The live page: what a browser on this machine sees of the runs of a project, and what it can have done. It reads the
-//! record and gives commands to a [`callsheet_app::RunControl`]; pages work without script, which only brings changes as they happen.
+//! The live page, which shows the runs of a project in a browser on this machine and accepts commands. It reads the
+//! record and gives commands to a [`callsheet_app::RunControl`]. Pages work without scripts. A script only shows
+//! changes as they happen.
 
 mod actions;
 mod app;

@@ -1,4 +1,5 @@
-//! Changes of a page as they happen. Another process may drive the run, so its log is looked at a few times a second.
+//! Sends changes of a page as they happen. Another process may drive the run, so its log is read a few times a
+//! second.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -16,10 +17,10 @@ use crate::page::runs::{self, Which};
 use crate::piece::{Has, Piece};
 use callsheet_app::{Refusal, Started};
 
-/// How often a log is looked at.
+/// How often a log is read.
 const TICK: Duration = Duration::from_millis(250);
 
-/// How often the list of runs is, and a page that takes longer to make.
+/// How often the list of runs, or a page that takes longer to build, is read.
 const SLOW_TICK: Duration = Duration::from_millis(1_500);
 
 /// What is watched.
@@ -29,7 +30,7 @@ pub(crate) enum Watched {
     Run(RunId, View),
 }
 
-/// What makes a page another one: nothing is drawn while this stays.
+/// The state that determines a page. Nothing is drawn while it stays the same.
 #[derive(Clone, PartialEq)]
 struct Mark {
     last: u64,
@@ -37,20 +38,20 @@ struct Mark {
     outcome: Option<Outcome>,
     saved: bool,
     started: Option<Started>,
-    /// Of the task that is shown.
+    /// The streamed text of the shown task.
     writing: Vec<LiveText>,
 }
 
 struct Watch {
     visit: Visit,
     watched: Watched,
-    /// Last entry that the browser's page shows.
+    /// The last entry that the page in the browser shows.
     seen: Option<u64>,
     mark: Option<Mark>,
     shown: Option<Has>,
 }
 
-/// The changes of a page since it showed the entry `seen`.
+/// The changes of a page after the entry `seen`.
 pub(crate) fn changes(
     visit: Visit,
     watched: Watched,
@@ -65,7 +66,7 @@ pub(crate) fn changes(
 }
 
 impl Watch {
-    /// The next changes; `None`: nothing can be watched any more.
+    /// The next changes. `None` if nothing can be watched any more.
     async fn next(&mut self) -> Option<Event> {
         loop {
             let news = match self.watched.clone() {
@@ -79,7 +80,7 @@ impl Watch {
                     return Some(event.id(last.to_string()));
                 }
                 Err(_) => {
-                    // A browser asks again by itself after some time.
+                    // The browser connects again by itself after some time.
                     tokio::time::sleep(SLOW_TICK).await;
                     return None;
                 }
@@ -120,11 +121,11 @@ impl Watch {
     }
 }
 
-/// The last entry that was seen, and what is to be changed; `None`: nothing happened.
+/// The last entry that was read, and the changes. `None` if nothing happened.
 type News = Option<(u64, Vec<Value>)>;
 
-/// What a browser has whose page was made just now, or not. What does not follow from the log alone is sent in any case;
-/// the browser compares.
+/// The pieces that a browser already has, if its page was built just now. Pieces that do not depend on the log alone
+/// are always sent, and the browser compares them.
 fn known(pieces: &[Piece], is_current: bool) -> Has {
     let of_log = |piece: &&Piece| {
         !matches!(piece.list.as_str(), "top" | "notices") && !matches!(piece.id.as_str(), "writing" | "t-writing")

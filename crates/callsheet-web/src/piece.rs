@@ -1,5 +1,5 @@
-//! A page is made of pieces: small elements with a name, each in a list. A browser that has some of them is sent those that
-//! have changed since, and nothing else.
+//! Pages consist of pieces: small named elements, each in a list. A browser that already has pieces gets only those
+//! that have changed.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -8,11 +8,11 @@ use callsheet_runtime::shown;
 use maud::{Markup, PreEscaped, html};
 use serde_json::{Value, json};
 
-/// A part of a page that changes as a whole.
+/// A part of a page that is replaced as a whole.
 pub(crate) struct Piece {
-    /// Name of the element, unique in the page.
+    /// The id of the element, unique in the page.
     pub id: String,
-    /// Name of the element that holds it.
+    /// The id of the element that contains it.
     pub list: String,
     tag: Tag,
     class: String,
@@ -20,12 +20,12 @@ pub(crate) struct Piece {
     inner: String,
 }
 
-/// What a piece is in its list.
+/// The kind of a piece in its list.
 #[derive(Clone, Copy)]
 pub(crate) enum Tag {
-    /// Of a list of items.
+    /// An item of a list.
     Item,
-    /// Of anything else.
+    /// Any other element.
     Block,
 }
 
@@ -38,12 +38,12 @@ impl Piece {
         Self { id: id.into(), list: list.into(), tag, class: class.to_owned(), hash, inner }
     }
 
-    /// The element. A browser compares `data-h` to see that it has it already.
+    /// The element. A browser compares `data-h` to see whether it already has the element.
     pub fn render(&self) -> Markup {
         self.render_with(&PreEscaped(self.inner.clone()))
     }
 
-    /// The element around other pieces.
+    /// The element with other pieces inside.
     pub fn render_with(&self, inner: &Markup) -> Markup {
         match self.tag {
             Tag::Item => html! { li id=(self.id) class=(self.class) data-h=(self.hash) { (inner) } },
@@ -52,12 +52,12 @@ impl Piece {
     }
 }
 
-/// All pieces of a list, as they stand in a page.
+/// All pieces of a list, in order.
 pub(crate) fn listed(pieces: &[Piece], list: &str) -> Markup {
     html! { @for piece in pieces.iter().filter(|piece| piece.list == list) { (piece.render()) } }
 }
 
-/// What a browser has.
+/// The pieces that a browser has.
 #[derive(Default)]
 pub(crate) struct Has(BTreeMap<String, (String, String)>);
 
@@ -68,8 +68,8 @@ impl Has {
         Self(pieces.into_iter().map(entry).collect())
     }
 
-    /// What it needs to have these, in order; then it has them. `p`: put this piece, named `i`, into the list `l` behind
-    /// `a` or as its first; `d`: drop the piece of this name.
+    /// The changes that give the browser these pieces, in order. `p` puts the piece with the id `i` into the list
+    /// `l`, after `a` or as the first. `d` removes the piece with this id.
     pub fn changes(&mut self, pieces: &[Piece]) -> Vec<Value> {
         let now = Self::of(pieces);
         let mut last: BTreeMap<&str, &str> = BTreeMap::new();

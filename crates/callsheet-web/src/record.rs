@@ -1,4 +1,4 @@
-//! Runs as their logs say, folded once and brought up to date by what was recorded since: another process may write them.
+//! Keeps folded runs and updates them with new entries, because other processes may write to their logs.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,25 +10,25 @@ use callsheet_runtime::ports::RunSummary;
 
 use callsheet_app::{Cursor, Folded, Refusal, RunControl};
 
-/// Runs that are kept folded.
+/// The number of folded runs that are kept.
 const KEPT: usize = 8;
 
-/// How old the list of runs may be.
+/// The largest age of the list of runs.
 const FRESH: Duration = Duration::from_millis(500);
 
-/// Characters of a run's own words that are searched.
+/// How many characters of a run's own words are searched.
 const WORDS: usize = 64 * 1_024;
 
 /// What is known of a run without folding it.
 #[derive(Clone, Default)]
 pub(crate) struct Gist {
-    /// What has been read of its log.
+    /// How much of its log was read.
     seen: Cursor,
-    /// Tokens read and written.
+    /// The tokens read and written.
     pub tokens: u64,
-    /// US dollars, as far as known.
+    /// The cost in US dollars, as far as known.
     pub cost_usd: f64,
-    /// What its tasks are called and came to, in lower case.
+    /// The names and results of its tasks, in lower case.
     pub words: String,
 }
 
@@ -66,13 +66,13 @@ impl Gist {
 /// The runs of the project.
 pub(crate) struct Record {
     control: Arc<dyn RunControl>,
-    /// Folded runs, that which was looked at last at the end.
+    /// The folded runs. The most recently used one is the last.
     runs: Mutex<Vec<(RunId, Arc<Mutex<Folded>>)>>,
     gists: Mutex<BTreeMap<RunId, Gist>>,
     listed: Mutex<Option<(Instant, Vec<RunSummary>)>>,
 }
 
-/// What holds a lock only reads and replaces values, so a poisoned one is whole.
+/// Locks a mutex. Code that has a lock only reads and replaces values, so the value of a poisoned mutex is intact.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -99,7 +99,7 @@ impl Record {
         Ok(runs)
     }
 
-    /// The next list is read anew: something was just done to a run.
+    /// Makes the next list be read again, because a run was just changed.
     pub fn forget_list(&self) {
         *locked(&self.listed) = None;
     }
@@ -109,7 +109,7 @@ impl Record {
         self.list()?.into_iter().find(|run| run.run == *id).ok_or_else(|| no_such_run(id))
     }
 
-    /// A run, up to date.
+    /// A run after all its entries.
     pub fn folded(&self, id: &RunId) -> Result<Arc<Mutex<Folded>>, Refusal> {
         let folded = {
             let mut runs = locked(&self.runs);
@@ -131,7 +131,7 @@ impl Record {
         Ok(folded)
     }
 
-    /// What a run cost and says. Of its log only what is new is read.
+    /// The cost and the words of a run. Only new entries of its log are read.
     pub fn gist(&self, run: &RunSummary) -> Result<Gist, Refusal> {
         let mut gist = locked(&self.gists).get(&run.run).cloned().unwrap_or_default();
         if gist.seen.0 < run.facts {

@@ -1,4 +1,4 @@
-//! The server: which address shows what.
+//! The server: which page each address shows.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -31,15 +31,15 @@ use crate::page::{board, call};
 use crate::record::locked;
 use callsheet_app::{Refusal, RunControl};
 
-/// Bytes of a form: that of a change has the text of each hunk.
+/// The largest size of a form in bytes. The form of a change contains the text of each hunk.
 const FORM: usize = 32 * 1_024 * 1_024;
 
-/// Ports that are tried until one is free at both addresses.
+/// How many ports are tried until one is free at both addresses.
 const TRIES: usize = 20;
 
 type Asked = Query<BTreeMap<String, String>>;
 
-/// Everything that the page answers.
+/// The router for all addresses of the page.
 pub fn router(runs: Arc<dyn RunControl>, guard: Guard) -> Router {
     let app = Arc::new(App::new(runs, guard));
     let pages = Router::new()
@@ -62,19 +62,20 @@ pub fn router(runs: Arc<dyn RunControl>, guard: Guard) -> Router {
         .fallback(nothing)
         .layer(DefaultBodyLimit::max(FORM))
         .with_state(Arc::clone(&app));
-    // Outside of the routes, since it changes the address.
+    // It wraps the routes, because it changes the address.
     Router::new().fallback_service(pages).layer(from_fn_with_state(app, guarded))
 }
 
-/// Where the page listens.
+/// The sockets on which the page listens.
 pub struct Listeners {
-    /// The port, the same for each of them.
+    /// The port, which is the same for all of them.
     pub port: u16,
     each: Vec<TcpListener>,
 }
 
-/// Listens on this machine; a port of 0 is any that is free. For the name of the page a browser first looks at the newer
-/// of the two addresses that a machine has for itself. Whoever listens there gets what is meant for us, so we do.
+/// Listens on this machine. Port 0 means any free port. A browser first connects to the IPv6 loopback address of the
+/// page's host name. Another program that listened there would get the requests for this page, so this function
+/// listens on both addresses.
 ///
 /// # Errors
 /// The port is in use.
@@ -105,7 +106,7 @@ pub async fn serve(listeners: Listeners, router: Router) -> io::Result<()> {
 
 async fn guarded(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
     let passed = app.guard.check(request.method(), request.uri(), request.headers());
-    // The page of somebody without a token looks like the others.
+    // The page for a person without a token has the same style as the others.
     let is_open = matches!(request.uri().path(), "/page.css" | "/icon.svg");
     let mut response = match passed {
         Ok(Passed::Introduced { to }) => {
@@ -151,7 +152,7 @@ async fn asset(kind: &'static str, text: &'static str) -> Response {
     ([(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "no-cache")], text).into_response()
 }
 
-/// The page that says why.
+/// The page that says why a request was refused.
 pub(crate) fn refused(visit: &Visit, refusal: &Refusal) -> Response {
     (StatusCode::NOT_FOUND, Drawn::page(layout::refused(visit, refusal))).into_response()
 }
@@ -160,7 +161,7 @@ async fn nothing(visit: Visit) -> Response {
     refused(&visit, &Refusal::usage("there is no such page".to_owned(), ""))
 }
 
-/// Makes a page beside the requests of others.
+/// Builds a page without blocking other requests.
 async fn shown(visit: &Visit, make: impl FnOnce(&Visit) -> Result<Markup, Refusal> + Send + 'static) -> Response {
     match blocking(visit, move |app| make(app).map(Drawn::page)).await {
         Ok(page) => page.into_response(),
@@ -210,7 +211,7 @@ fn view(what: &str, asked: &BTreeMap<String, String>) -> Option<View> {
     })
 }
 
-/// A task beside the board; the part of it alone for a script that has the board.
+/// A task beside the board. A script that already has the board gets only the task.
 async fn task(visit: Visit, Path((run, task)): Path<(String, String)>, Query(asked): Asked) -> Response {
     let slug = Slug::new(task);
     if !asked.contains_key("part") {
@@ -244,7 +245,7 @@ async fn one_call(visit: Visit, Path((run, number)): Path<(String, u32)>, Query(
     .await
 }
 
-/// A text of the record, as text.
+/// A recorded text as plain text.
 async fn text(visit: Visit, Path((run, blob)): Path<(String, String)>) -> Response {
     let (id, blob) = (RunId::new(run), BlobId::new(blob));
     let read = blocking(&visit, move |app| {
@@ -267,7 +268,7 @@ async fn entry(visit: Visit, Path((run, number)): Path<(String, u64)>) -> Respon
     plain(&visit, read.await)
 }
 
-/// A file to keep: it has a style of its own, which this server shows nowhere.
+/// A report to save. It has its own styles, which this server never shows.
 async fn report(visit: Visit, Path(run): Path<String>) -> Response {
     let id = RunId::new(run);
     let made = blocking(&visit, move |app| {
@@ -292,7 +293,7 @@ fn plain(visit: &Visit, read: Result<Shown, Refusal>) -> Response {
 async fn live_run(visit: Visit, Path(run): Path<String>, Query(asked): Asked, headers: HeaderMap) -> Response {
     let name = asked.get("view").map(String::as_str).unwrap_or_default();
     let Some(view) = view(name, &asked) else { return nothing(visit).await };
-    // A browser that lost the connection has what came over it, which is more than its page had.
+    // A browser that lost the connection also has the changes that were sent over it.
     let again = headers.get("last-event-id").and_then(|value| value.to_str().ok());
     let seen = again.or(asked.get("n").map(String::as_str)).and_then(|number| number.parse().ok());
     changes(visit, Watched::Run(RunId::new(run), view), seen).into_response()

@@ -1,5 +1,5 @@
-//! `demo`: a recorded run of a real job. The replies come from a recording; the machine, the record, the approval, the kill
-//! and the undo are real, in a temporary copy of the example project.
+//! `demo`: plays a recorded run of a real job. Only the replies come from the recording. The machine, the record, the
+//! approval, the kill and the undo are real, in a temporary copy of the example project.
 
 use std::fs::Permissions;
 use std::io::{BufRead, BufReader};
@@ -15,7 +15,7 @@ use crate::cli::{DemoArgs, Exit, Failure};
 use crate::setup::Setup;
 use crate::term::harmless;
 
-/// Files of the example project.
+/// The files of the example project.
 const GARDEN: [(&str, &str); 5] = [
     ("AGENTS.md", include_str!("../../../examples/garden/AGENTS.md")),
     ("README.md", include_str!("../../../examples/garden/README.md")),
@@ -27,22 +27,22 @@ const GARDEN: [(&str, &str); 5] = [
 /// The file that the run changes.
 const PLAN: &str = "plan.md";
 
-/// What prompts say of the machine, then one recorded call a line. `scripts/record-demo` writes it.
+/// The description of the machine in prompts, then one recorded call per line. `scripts/record-demo` writes it.
 const TAPE: &str = include_str!("tape.jsonl");
 
 const REQUEST: &str = include_str!("request.txt");
 const CONFIG: &str = include_str!("config.toml");
 
-/// What a task that is done begins its line with.
+/// The beginning of the line for a done task.
 const DONE: &str = "✓ ";
 
-/// Longer than anybody watches: replies that never come before the process is killed.
+/// Longer than anybody watches, for replies that must not arrive before the process is killed.
 const NEVER_MS: u64 = 86_400_000;
 
-/// Speed of `--fast`, as a share of the recorded time.
+/// The speed of `--fast`, as a share of the recorded time.
 const FAST: f64 = 0.02;
 
-/// Where it is played.
+/// The place in which the demo is played.
 struct Stage {
     folder: TempDir,
     program: PathBuf,
@@ -83,7 +83,7 @@ impl Stage {
         std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, text)).map_err(broken)
     }
 
-    /// The recording as a folder. `held`: of the calls that execute tasks only the first one is answered.
+    /// Writes the recording to a folder. With `held`, only the first call that executes a task is answered.
     fn unpack(&self, folder: &str, held: bool) -> Result<(), Failure> {
         let mut executed = 0;
         for (number, line) in TAPE.lines().enumerate() {
@@ -127,7 +127,7 @@ impl Stage {
         self.call(&["undo"], Exit::Complete)?;
         let now = std::fs::read_to_string(self.folder.path().join("garden").join(PLAN)).map_err(broken)?;
         if GARDEN.iter().any(|(name, text)| *name == PLAN && *text != now) {
-            return Err(broken(format!("{PLAN} is not what it was")));
+            return Err(broken(format!("{PLAN} was not restored")));
         }
         say(include_str!("words/end.txt"))
     }
@@ -136,7 +136,7 @@ impl Stage {
         std::thread::sleep(Duration::from_secs(seconds).mul_f64(self.pace));
     }
 
-    /// Shows a command and its output, to its end.
+    /// Runs a command to its end and shows its output.
     fn call(&self, words: &[&str], expected: Exit) -> Result<(), Failure> {
         let (mut child, lines) = self.start(words, "tape")?;
         for line in lines.lines() {
@@ -150,7 +150,7 @@ impl Stage {
         }
     }
 
-    /// Shows a command that is killed when its first task is done.
+    /// Runs a command that is killed when its first task is done.
     fn killed(&self, words: &[&str]) -> Result<(), Failure> {
         let (mut child, lines) = self.start(words, "held")?;
         let mut killed = false;
@@ -201,7 +201,7 @@ fn say(text: &str) -> Result<(), Failure> {
     super::print(&format!("{}\n", text.trim_end()))
 }
 
-/// A line of a command's output.
+/// Prints a line of a command's output.
 fn show(line: &str) -> Result<(), Failure> {
     super::print(harmless(&format!("  │ {line}")).trim_end())?;
     super::print("\n")

@@ -1,4 +1,4 @@
-//! Runs by name, and as they are recorded.
+//! Finds runs by name and reads them from the record.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use callsheet_runtime::ports::{RunSummary, Store};
 use crate::refusal::Refusal;
 use crate::view::Folded;
 
-/// A run as it is recorded. An edit of its plan file that nobody read yet is not in it.
+/// Reads a run from the record. An edit of its plan file that was not read yet is not included.
 ///
 /// # Errors
 /// The record cannot be read.
@@ -19,10 +19,11 @@ pub fn recorded(store: &Arc<dyn Store>, found: &RunSummary) -> Result<Folded, Re
     Ok(Folded { run: run.into(), entries, broken: None })
 }
 
-/// Finds a run by a unique beginning of its name; without one, the newest that fits. `which`: a word for those that fit.
+/// Finds a run by a unique prefix of its name, or the newest suitable run without a name. `which` is a word for
+/// suitable runs.
 ///
 /// # Errors
-/// None or several fit.
+/// No run or several runs are suitable.
 pub fn find_run(
     store: &Arc<dyn Store>,
     asked: Option<&str>,

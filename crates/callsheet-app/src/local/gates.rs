@@ -14,19 +14,19 @@ use super::{LocalRuns, Ordered, parts, recorded};
 use crate::command::{Receipt, RunCommand, WordCount};
 use crate::refusal::Refusal;
 
-/// The gates of a run that wait.
+/// The open gates of a run.
 pub(super) struct Asked {
     pub store: Arc<dyn Store>,
     pub found: RunSummary,
     pub run: Run,
-    /// In the order they were opened. Never empty.
+    /// The gates in the order in which they were opened. Never empty.
     open: Vec<Gate>,
 }
 
-/// A gate, and the tasks of it that were named.
+/// Gates, each with those of its tasks that were named.
 type Chosen<'a> = Vec<(&'a Gate, Vec<Slug>)>;
 
-/// The tasks a gate asks about.
+/// The tasks that a gate asks about.
 pub fn asked_about(gate: &Gate) -> impl Iterator<Item = &Slug> {
     let tasks = match &gate.kind {
         GateKind::BeforeRun(tasks) => tasks.as_slice(),
@@ -35,8 +35,8 @@ pub fn asked_about(gate: &Gate) -> impl Iterator<Item = &Slug> {
     tasks.iter()
 }
 
-/// The command that a gate asks about, if a grant can cover calls like it. No grant covers a call that was interrupted, or that
-/// nothing on this machine holds.
+/// The command that a gate asks about, if a grant can cover similar calls. No grant covers an interrupted call, or a
+/// call that nothing on this machine can restrict.
 pub fn grantable(view: &GateView) -> Option<CommandCall> {
     view.call.as_ref().filter(|_| !view.again && !view.unheld).and_then(CommandCall::of)
 }
@@ -127,14 +127,14 @@ impl Asked {
         }
         if open.is_empty() {
             return Err(Refusal::usage(
-                format!("what run {id} asks now was not asked when you looked"),
+                format!("run {id} now asks about something that you have not seen"),
                 "look at what is asked now",
             ));
         }
         Ok(Self { store, found, run, open })
     }
 
-    /// The gates that were seen and ask about the named tasks, each with those of them that it asks about.
+    /// The seen gates that ask about the named tasks, each with those of the tasks that it asks about.
     fn chosen(&self, gates: &[u32], tasks: &[String]) -> Result<Chosen<'_>, Refusal> {
         let seen = || self.open.iter().filter(|gate| gates.is_empty() || gates.contains(&gate.n));
         if seen().next().is_none() {
@@ -158,7 +158,7 @@ impl Asked {
         Ok(chosen.filter(|(_, named)| tasks.is_empty() || !named.is_empty()).collect())
     }
 
-    /// The one change among the gates. Hunks are numbered in each change by itself.
+    /// The only change among the gates. Each change numbers its hunks separately.
     fn change<'a>(&self, chosen: &Chosen<'a>) -> Result<&'a Gate, Refusal> {
         let id = &self.found.run;
         let changes: Vec<&Gate> = chosen.iter().map(|(gate, _)| *gate).filter(|gate| is_change(gate)).collect();
@@ -173,8 +173,8 @@ impl Asked {
         gate.ok_or_else(|| Refusal::internal(format!("run {id} has no gate to answer"), ""))
     }
 
-    /// Leaves out the calls that were interrupted. A yes lets such a call be made again only if it names the task, or if
-    /// nothing else waits.
+    /// Removes interrupted calls. An approval repeats such a call only if it names the task, or if nothing else
+    /// waits.
     fn without_interrupted<'a>(
         &self,
         mut chosen: Chosen<'a>,
@@ -196,7 +196,7 @@ impl Asked {
         }
         let tasks = left_out.join(" ");
         chosen.retain(|(gate, _)| !is_left_out(gate));
-        let what = format!("started and never finished: {tasks}; to run again, each has to be named");
+        let what = format!("started and never finished: {tasks}; to run again, name each of them");
         let advice = format!("callsheet approve {} {tasks}", self.found.run);
         if chosen.is_empty() {
             return Err(Refusal::usage(what, advice));
@@ -205,15 +205,16 @@ impl Asked {
         Ok(chosen)
     }
 
-    /// Whether an answer speaks of a gate alone, and not of what else waits: the person looked at it, its tasks were all
-    /// named, or nothing else waits.
+    /// Whether an answer refers to one gate and not to everything that waits: the person looked at the gate, all its
+    /// tasks were named, or nothing else waits.
     fn is_named(&self, gates: &[u32], gate: &Gate, named: &[Slug]) -> bool {
         let all = asked_about(gate).count();
         let waiting = self.open.iter().map(|gate| asked_about(gate).count()).sum::<usize>();
         waiting == 1 || named.len() == all || named.is_empty() && !gates.is_empty()
     }
 
-    /// Allows commands like those that these gates ask about. Nothing is granted if one of them asks about something else.
+    /// Allows commands like those that these gates ask about. If one gate asks about something else, nothing is
+    /// granted.
     fn grant(&self, runs: &LocalRuns, chosen: &Chosen<'_>, words: WordCount) -> Result<Vec<String>, Refusal> {
         let commands = chosen.iter().map(|(gate, _)| self.command_of(runs, gate, words));
         let commands = commands.collect::<Result<Vec<_>, _>>()?;
@@ -226,7 +227,9 @@ impl Asked {
             let tasks: Vec<&str> = asked_about(gate).map(Slug::as_str).collect();
             let tasks = tasks.join(", ");
             return Err(Refusal::usage(
-                format!("a grant can't answer for {tasks}: it is no command, was interrupted, or nothing holds it"),
+                format!(
+                    "a grant can't answer for {tasks}: it is not a command, was interrupted, or cannot be restricted"
+                ),
                 format!("approve it without --always, or name another task: callsheet show {}", self.found.run),
             ));
         };
@@ -243,7 +246,7 @@ impl Asked {
     }
 }
 
-/// Whether a person who says `name` means the task: by its own name, or by that of the task whose call it is part of.
+/// Whether `name` refers to the task: by its own name, or by the name of the task whose call it belongs to.
 fn means(name: &str, task: &Slug) -> bool {
     name == task.as_str() || task.as_str().split_once('/').is_some_and(|(caller, _)| name == caller)
 }
@@ -252,7 +255,7 @@ fn is_change(gate: &Gate) -> bool {
     matches!(gate.kind, GateKind::BeforeApply { .. })
 }
 
-/// An answer to the tasks of a gate that were named: to the whole gate if none or all were.
+/// The answer for the named tasks of a gate. It answers the whole gate if none or all of its tasks were named.
 fn verdict(gate: &Gate, named: Vec<Slug>, words: &str, verdict: Verdict) -> Answer {
     if named.is_empty() || named.len() == asked_about(gate).count() {
         return match verdict {

@@ -1,4 +1,4 @@
-//! A person raises limits of a run or of its tasks. Whoever drives the run records them.
+//! Raises limits of a run or of its tasks for a person. The driver of the run records them.
 
 use callsheet_core::nouns::RunId;
 use callsheet_core::view::amount;

@@ -43,7 +43,7 @@ impl LocalRuns {
         Self { host, store: OnceLock::new() }
     }
 
-    /// The store, which exists.
+    /// The existing store.
     ///
     /// # Errors
     /// The project has no runs, or the store cannot be used.
@@ -55,25 +55,26 @@ impl LocalRuns {
         Ok(Arc::clone(self.store.get_or_init(|| store)))
     }
 
-    /// A run of this name.
+    /// The run with this name.
     fn found(&self, run: &RunId) -> Result<(Arc<dyn Store>, RunSummary), Refusal> {
         let store = self.store()?;
         let found = find_run(&store, Some(run.as_str()), |_| true, "")?;
         Ok((store, found))
     }
 
-    /// Has the edited plan file of a run read before anything is decided about the run. True if more is recorded than before.
+    /// Reads the edited plan file of a run before anything is decided about the run. Returns whether this recorded
+    /// anything.
     ///
     /// # Errors
-    /// The edited file has errors, or it cannot be looked at.
+    /// The edited file has errors or cannot be read.
     pub fn take_in(&self, found: &RunSummary, run: &RunView) -> Result<bool, Refusal> {
         sheet::take_in(self, found, run)
     }
 
-    /// Whether the plan file of a run is not as the run wrote it.
+    /// Whether the plan file of a run was edited.
     ///
     /// # Errors
-    /// The file cannot be looked at.
+    /// The file cannot be read.
     pub fn is_edited(&self, id: &RunId, run: &RunView) -> Result<bool, Refusal> {
         sheet::edited_on_disk(self, id, run)
     }
@@ -94,7 +95,7 @@ impl Deref for Ordered<'_> {
 }
 
 impl Ordered<'_> {
-    /// Leaves messages for the run, each under a name of its own.
+    /// Posts messages to the run, each under its own id.
     fn post(&self, store: &Arc<dyn Store>, run: &RunSummary, messages: &[InboxMessage]) -> Result<(), Refusal> {
         for (number, message) in messages.iter().enumerate() {
             let posted = Posted { order: Some(self.order.id(number)), message: message.clone() };
@@ -103,12 +104,12 @@ impl Ordered<'_> {
         Ok(())
     }
 
-    /// What was recorded since the person decided.
+    /// The entries that were recorded since the person decided.
     fn since(&self, run: &RunId) -> Result<Vec<LogEntry>, Refusal> {
         self.order.revision.map_or(Ok(Vec::new()), |seen| self.watch(run, seen))
     }
 
-    /// The receipt of an order that was given before and is carried out.
+    /// The receipt of an order that was sent before and is already carried out.
     fn done_before(&self, run: &RunId) -> Result<Option<Receipt>, Refusal> {
         let since = self.since(run)?;
         let is_done = since.iter().flat_map(|entry| &entry.orders).any(|id| self.order.owns(id));
@@ -134,7 +135,7 @@ impl Ordered<'_> {
     fn stop(&self, run: &RunId) -> Result<Receipt, Refusal> {
         let (store, found) = self.found(run)?;
         if found.owner.is_none() {
-            // The message would wait, and stop the next resume at once.
+            // The message would stay in the inbox and immediately stop the next resume.
             let waits = found.outcome == Some(callsheet_core::record::Outcome::ApprovalRequired);
             let advice = if waits { format!("to reject what is pending: callsheet deny {run}") } else { String::new() };
             return Err(Refusal::usage(format!("run {run} is not running; there is nothing to cancel"), advice));

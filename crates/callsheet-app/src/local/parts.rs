@@ -1,4 +1,4 @@
-//! Changes that are approved hunk by hunk (spec 11.4).
+//! Changes that a person approves hunk by hunk (spec 11.4).
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,11 @@ use super::gates::Asked;
 use crate::command::HunkRanges;
 use crate::refusal::Refusal;
 
-/// Which hunks are kept, with which texts, and why not the others.
+/// The hunks to keep, their edited texts, and the reason for rejecting the others.
 type Kept<'a> = (Option<&'a HunkRanges>, &'a BTreeMap<u32, String>, &'a str);
 
-/// The answer that keeps these hunks, if the change that waits has them and can be applied so. The run checks it once more.
+/// The answer that keeps these hunks, if the waiting change contains them and can be applied with them. The run
+/// checks it again.
 pub(super) fn message(
     runs: &LocalRuns,
     asked: &Asked,
@@ -62,7 +63,7 @@ pub(super) fn message(
     }
 }
 
-/// Whether the text of a hunk came back as it was shown.
+/// Whether the text of a hunk was returned as it was shown.
 fn is_same(hunk: &Hunk, text: &str) -> bool {
     hunk.text.replace("\r\n", "\n").trim_end_matches('\n') == text.trim_end_matches('\n')
 }

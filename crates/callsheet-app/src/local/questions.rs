@@ -1,4 +1,4 @@
-//! Questions of tasks that wait for an answer (spec "Templates" 14).
+//! Answers to questions of tasks (spec "Templates" 14).
 
 use callsheet_core::nouns::RunId;
 use callsheet_runtime::ports::{AskingCall, InboxMessage};

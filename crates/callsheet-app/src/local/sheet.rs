@@ -1,4 +1,4 @@
-//! The plan file of a run, edited by a person.
+//! The plan file of a run after a person edited it.
 
 use callsheet_core::events::{self, Event, ListOrigin, LogEntry};
 use callsheet_core::issue::Severity;
@@ -41,7 +41,7 @@ pub(super) fn take_in(runs: &LocalRuns, found: &RunSummary, run: &RunView) -> Re
     driver::apply_edit_if_idle(&services, &found.run).map_err(|fault| of_drive(&fault, &found.run))
 }
 
-/// Whether the plan file is not as the run wrote it.
+/// Whether the plan file differs from what the run wrote.
 pub(super) fn edited_on_disk(runs: &LocalRuns, id: &RunId, run: &RunView) -> Result<bool, Refusal> {
     Ok(is_edited(&files(runs, id)?, run.run()))
 }
@@ -96,13 +96,16 @@ pub(super) fn save(runs: &Ordered<'_>, id: &RunId, seen: &str, text: &str) -> Re
     if found.owner.is_none() {
         take_in(runs, &found, &run)?;
     }
-    let counts =
-        if found.owner.is_some() || run.run().may_edit() { "the run has it" } else { "it counts when the run resumes" };
+    let counts = if found.owner.is_some() || run.run().may_edit() {
+        "the run has it"
+    } else {
+        "it takes effect when the run resumes"
+    };
     let effect = if check.effect.is_empty() { String::new() } else { format!(" {}", check.effect) };
     Ok(Receipt::done(id, format!("Saved; {counts}.{effect}")))
 }
 
-/// The text of an edit that was taken by this entry.
+/// The text of the edit that this entry adopted.
 fn edit_of(entry: &LogEntry) -> Option<&BlobId> {
     match &entry.event {
         Event::ListAdopted(events::ListAdopted { origin: ListOrigin::Edit(text), .. }) => Some(text),
@@ -110,7 +113,7 @@ fn edit_of(entry: &LogEntry) -> Option<&BlobId> {
     }
 }
 
-/// Whether a form has the text of a file. Browsers send its lines in their own way.
+/// Whether the text of a form equals that of a file. Browsers use other line ends.
 fn same_text(bytes: &[u8], text: &str) -> bool {
     let shown = Shown::text(&String::from_utf8_lossy(bytes));
     shown.as_str().trim_end() == text.trim_end()

@@ -1,5 +1,5 @@
-//! `retry` and `drop`: one task again, or not at all (spec 2.18). A living run takes it at once; for one that rests it is
-//! checked here and recorded when the run is taken up.
+//! `retry` and `drop`: repeats or removes tasks (spec 2.18). A run that a process drives does this at once. For a
+//! resting run, it is checked here and recorded when the run is resumed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::command::Receipt;
 use crate::refusal::Refusal;
 use crate::words::one_line;
 
-/// What is to become of tasks.
+/// What to do with tasks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SteerAction {
     Retry,
@@ -27,11 +27,11 @@ struct SteeredRun {
     store: Arc<dyn Store>,
     found: RunSummary,
     tasks: Vec<Slug>,
-    /// Of what is done again, tasks whose changes stand in files.
+    /// The repeated tasks whose changes are in files.
     changed: Vec<Slug>,
 }
 
-/// Leaves a retry for the run. What comes back with the resume alone needs no message.
+/// Posts a retry to the run. Tasks that come back with the resume alone need no message.
 pub(super) fn retry(runs: &Ordered<'_>, id: &RunId, tasks: &[String], keep_changes: bool) -> Result<Receipt, Refusal> {
     let SteeredRun { store, found, tasks, changed } = find(runs, id, tasks, SteerAction::Retry)?;
     if !changed.is_empty() && !keep_changes {
@@ -43,7 +43,7 @@ pub(super) fn retry(runs: &Ordered<'_>, id: &RunId, tasks: &[String], keep_chang
     Ok(Receipt::new(&found.run, "the retry", found.owner.as_ref()))
 }
 
-/// Leaves the removal of tasks for the run.
+/// Posts the removal of tasks to the run.
 pub(super) fn remove(runs: &Ordered<'_>, id: &RunId, tasks: &[String]) -> Result<Receipt, Refusal> {
     let SteeredRun { store, found, tasks, .. } = find(runs, id, tasks, SteerAction::Drop)?;
     let what = match tasks.as_slice() {
@@ -54,7 +54,7 @@ pub(super) fn remove(runs: &Ordered<'_>, id: &RunId, tasks: &[String]) -> Result
     Ok(Receipt::new(&found.run, what, found.owner.as_ref()))
 }
 
-/// The run and the tasks, once it is sure that the table of states allows the wish for all of them.
+/// The run and the tasks. Checks first that the table of states allows the action for all of them.
 fn find(runs: &Ordered<'_>, id: &RunId, slugs: &[String], wish: SteerAction) -> Result<SteeredRun, Refusal> {
     let (store, found) = runs.found(id)?;
     let id = &found.run;
@@ -66,7 +66,7 @@ fn find(runs: &Ordered<'_>, id: &RunId, slugs: &[String], wish: SteerAction) -> 
     let mut preview = run.clone();
     let mut tasks = Vec::new();
     if found.owner.is_none() && !matches!(run.stage(), Stage::Empty) {
-        // A run that rests is taken up first: what was stopped is planned again.
+        // A resting run is resumed first, which plans stopped tasks again.
         let settings = run.settings().clone();
         preview = with(&preview, events::RunResumed { settings }.into())
             .ok_or_else(|| Refusal::internal(format!("run {id} cannot be resumed"), ""))?;
@@ -84,9 +84,10 @@ fn find(runs: &Ordered<'_>, id: &RunId, slugs: &[String], wish: SteerAction) -> 
     let mut slugs: Vec<&String> = if all { failed.iter().collect() } else { slugs.iter().collect() };
     let step = |slug: &String| run.step_of(&Slug::new(slug.clone()));
     match wish {
-        // Of a chain the last goes first: what reads a task that is dropped is blocked, and stays so.
+        // The last task of a chain is removed first, because the readers of a removed task are blocked and stay
+        // blocked.
         SteerAction::Drop => slugs.sort_by_key(|slug| std::cmp::Reverse(step(slug))),
-        // The first goes first: what reads its result is planned again with it, and may still be named itself.
+        // The first task is repeated first, because its readers are planned again with it and may also be named.
         SteerAction::Retry => slugs.sort_by_key(|slug| step(slug)),
     }
     for slug in slugs {
@@ -105,7 +106,7 @@ fn find(runs: &Ordered<'_>, id: &RunId, slugs: &[String], wish: SteerAction) -> 
             SteerAction::Retry => events::TaskRetried { task: slug.clone(), skills: BTreeMap::new() }.into(),
             SteerAction::Drop => events::TaskDropped { task: slug.clone() }.into(),
         };
-        // A retry may bring a task back that is named later, too.
+        // A retry may bring back a task that is named later.
         let comes_back = wish == SteerAction::Retry
             && !state.is_ended()
             && run.task(&slug).is_some_and(|task| task.state().is_problem());
@@ -119,14 +120,14 @@ fn find(runs: &Ordered<'_>, id: &RunId, slugs: &[String], wish: SteerAction) -> 
     Ok(SteeredRun { store, found, tasks, changed })
 }
 
-/// Tasks that succeeded, whose changes stand in files and that are done again. A task that failed continues with the files as
-/// they are.
+/// The done tasks that are repeated and whose changes are in files. A failed task continues with the files as they
+/// are.
 fn done_with_changes(run: &Run, after: &Run) -> Vec<Slug> {
     let done = |slug: &Slug| run.task(slug).is_some_and(|task| task.state() == State::Done);
     run.changes_again(after).into_iter().filter(done).collect()
 }
 
-/// Changes of what would be done again stand in files: taken back first, or kept.
+/// The refusal to repeat tasks whose changes are in files. The person must revert or keep the changes.
 fn changes_stand(id: &RunId, tasks: &[Slug], changed: &[Slug]) -> Refusal {
     let wanted: Vec<&str> = tasks.iter().map(Slug::as_str).collect();
     let changed: Vec<&str> = changed.iter().map(Slug::as_str).collect();
@@ -135,13 +136,14 @@ fn changes_stand(id: &RunId, tasks: &[Slug], changed: &[Slug]) -> Refusal {
     Refusal::usage(
         format!("{} {have} changed files, and the retry would do this again", one_line(&changed.join(", "), 300)),
         format!(
-            "take {their} changes back first: callsheet undo {id} {}; or leave them in the files: callsheet retry {id} {wanted} --keep-changes",
+            "revert {their} changes first: callsheet undo {id} {}; or leave them in the files: callsheet retry {id} {wanted} --keep-changes",
             changed.join(" ")
         ),
     )
 }
 
-/// A part of what a task of the list calls begins again; `None`: with the resume, or with one that is named before.
+/// The part of a called template that begins again. `None` if it comes back with the resume or with a task that was
+/// named before.
 fn part_of_call(
     run: &Run,
     preview: &mut Run,
@@ -167,8 +169,8 @@ fn slug_of(task: &TaskRun) -> String {
     task.task.slug.as_str().to_owned()
 }
 
-/// What of a run of a template begins again: the tasks that are named, else all that failed. Empty: what failed comes back
-/// with the resume alone.
+/// The tasks of a template run that begin again: the named tasks, or else all failed tasks. Empty if the failed tasks
+/// come back with the resume alone.
 fn of_tree(run: &Run, mut preview: Run, id: &RunId, slugs: &[String]) -> Result<(Vec<Slug>, Run), Refusal> {
     let operators = run.operators();
     let wanted = if slugs.is_empty() { run.failed_of_tree() } else { slugs.iter().cloned().map(Slug::new).collect() };
@@ -183,7 +185,7 @@ fn of_tree(run: &Run, mut preview: Run, id: &RunId, slugs: &[String]) -> Result<
         };
         let ended = |run: &Run| run.operators().get(&op.id).is_some_and(|op| op.closed.is_some() && !op.former);
         if ended(run) && !ended(&preview) {
-            // The resume, or one that is named before, brings it back.
+            // It comes back with the resume or with a task that was named before.
             continue;
         }
         let retried = events::TaskRetried { task: op.id.clone(), skills: BTreeMap::new() }.into();
@@ -219,7 +221,7 @@ pub(super) fn unknown(id: &RunId, slug: &str, names: &[&str]) -> Refusal {
     Refusal::usage(format!("run {id} has no task {slug}"), if near.is_empty() { has() } else { near })
 }
 
-/// Which tasks a template has follows from its tree and its results: none of them is left out by itself.
+/// The refusal to remove tasks of a template run. Its tasks follow from its tree and its results.
 fn of_a_template(run: &Run, id: &RunId) -> Refusal {
     let name = run.operators().tree().map(|tree| tree.entry.clone()).unwrap_or_default();
     let advice = match run.outcome() {
@@ -238,7 +240,7 @@ fn with(run: &Run, event: Event) -> Option<Run> {
     run.apply(&fact).is_ok().then_some(run)
 }
 
-/// Why not, and what to do instead.
+/// The refusal and what to do instead.
 fn refusal(slug: &Slug, state: State, wish: SteerAction, id: &RunId) -> Refusal {
     let word = state.as_str();
     let (what, advice) = match (wish, state) {

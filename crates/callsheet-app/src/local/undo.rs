@@ -1,4 +1,4 @@
-//! `undo`: take the changes of a run, or of some of its tasks, back, byte for byte, newest first.
+//! `undo`: reverts the changes of a run or of some of its tasks, byte for byte, newest first.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ pub(super) fn undo(runs: &Ordered<'_>, id: &RunId, tasks: &[String]) -> Result<R
     Ok(Receipt { undone: Some(undone), ..Receipt::done(id, words) })
 }
 
-/// The tasks that these names mean, with all below them.
+/// The tasks with these names, and all tasks below them.
 fn named(run: &Run, id: &RunId, names: &[String]) -> Result<BTreeSet<Slug>, Refusal> {
     let mut tasks = BTreeSet::new();
     for name in names {
@@ -42,7 +42,7 @@ fn named(run: &Run, id: &RunId, names: &[String]) -> Result<BTreeSet<Slug>, Refu
     Ok(tasks)
 }
 
-/// What was taken back and what was not, in lines for a person.
+/// What was reverted and what was not, in lines for a person.
 pub fn undo_lines(undone: &Undone, run: &str) -> Vec<String> {
     let restored = undone.restored.iter().map(|path| format!("restored {path}"));
     let deleted = undone.deleted.iter().map(|path| format!("deleted {path}"));

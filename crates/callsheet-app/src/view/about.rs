@@ -7,18 +7,18 @@ use callsheet_core::nouns::{Goals, RunId, Settings, Slug};
 use callsheet_core::record::{Outcome, Tree};
 use callsheet_core::run::{Limit, Run, Stage};
 
-/// What a face says of a run without looking at its tasks.
+/// What a face shows of a run without its tasks.
 #[derive(Clone, Copy)]
 pub struct About<'a> {
-    /// Its name; `None`: nothing is recorded yet.
+    /// The name of the run. `None` if nothing is recorded yet.
     pub id: Option<&'a RunId>,
     /// The request, verbatim.
     pub prompt: &'a str,
-    /// Accepted follow-ups, verbatim, in their order.
+    /// Accepted follow-ups, verbatim, in order.
     pub follow_ups: &'a [String],
-    /// A follow-up without a list.
+    /// The follow-up that has no list yet.
     pub pending_follow_up: Option<&'a str>,
-    /// That follow-up waits until nothing else is left to do.
+    /// Whether that follow-up waits until nothing else is left to do.
     pub follow_up_waits: bool,
     /// Goals of the latest list.
     pub goals: &'a Goals,
@@ -26,11 +26,11 @@ pub struct About<'a> {
     pub remarks: &'a [String],
     /// Settings in force.
     pub settings: &'a Settings,
-    /// A list was accepted.
+    /// Whether a list was accepted.
     pub has_list: bool,
-    /// The template that it runs; `None`: it works on a list.
+    /// The template that it runs. `None` if it works on a list.
     pub tree: Option<&'a Arc<Tree>>,
-    /// Tasks that do not start before errors in the edited sheet are fixed; `None`: it has none.
+    /// The tasks that do not start until errors in the edited sheet are fixed. `None` if there are no errors.
     pub held_by_edit: Option<&'a BTreeSet<Slug>>,
     /// What it is doing.
     pub stage: Stage,
@@ -40,9 +40,9 @@ pub struct About<'a> {
     pub ended_by: Option<Limit>,
     /// The message for a person that goes with the outcome.
     pub message: Option<&'a str>,
-    /// The time of the last entry, milliseconds since the Unix epoch.
+    /// The time of the last entry, in milliseconds since the Unix epoch.
     pub now_ms: u64,
-    /// Milliseconds in which something was at work.
+    /// Milliseconds in which work was in flight.
     pub busy_ms: u64,
 }
 

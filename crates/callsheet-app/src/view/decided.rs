@@ -1,4 +1,4 @@
-//! What persons said to changes.
+//! The decisions of persons about changes.
 
 use callsheet_core::events::{self, Event, LogEntry};
 use callsheet_core::nouns::{BlobId, ExecutionId, Slug};
@@ -7,19 +7,19 @@ use callsheet_core::run::Run;
 
 /// An answer to a gate before a change.
 pub struct Decided {
-    /// The task whose change it is, its execution, and the number of the change.
+    /// The task of the change, its execution, and the number of the change.
     pub set: (Slug, ExecutionId, u32),
-    /// Number of the gate.
+    /// The number of the gate.
     pub gate: u32,
-    /// What was answered.
+    /// The answer.
     pub answer: Answer,
-    /// Where, if that is recorded.
+    /// Where it was given, if that is recorded.
     pub by: Option<AnsweredBy>,
     /// The diff as it was shown.
     pub shown: Option<BlobId>,
 }
 
-/// Every answer to a gate before a change, in order.
+/// All answers to gates before changes, in order.
 pub fn decisions(entries: &[LogEntry]) -> Vec<Decided> {
     let is_asked = |entry: &LogEntry| {
         matches!(

@@ -5,19 +5,19 @@ use callsheet_core::record::Gate;
 
 use super::{Cursor, RunView};
 
-/// A run and all of its log that was taken.
+/// A run and the part of its log that was read.
 #[derive(Default)]
 pub struct Folded {
-    /// As the log says.
+    /// The run after this part of the log.
     pub run: RunView,
     /// The log.
     pub entries: Vec<LogEntry>,
-    /// An entry that does not fit: what follows it is not taken.
+    /// The message about an entry that does not fit. The entries after it were not read.
     pub broken: Option<String>,
 }
 
 impl Folded {
-    /// Takes what was recorded since.
+    /// Takes newly recorded entries.
     pub fn take(&mut self, entries: Vec<LogEntry>) {
         for entry in entries {
             if self.broken.is_some() {
@@ -32,7 +32,7 @@ impl Folded {
         }
     }
 
-    /// The gates that were open when so much was recorded.
+    /// The gates that were open when the log ended at `cursor`.
     pub(crate) fn gates_at(&self, cursor: Cursor) -> Vec<Gate> {
         let mut then = RunView::default();
         let until = self.entries.iter().take_while(|entry| entry.n <= cursor.0);
@@ -40,7 +40,7 @@ impl Folded {
         then.open_gates()
     }
 
-    /// What has been taken.
+    /// How much of the log was read.
     pub fn cursor(&self) -> Cursor {
         self.run.cursor()
     }

@@ -1,4 +1,5 @@
-//! What a face sees of a run. The log is folded here; no face has the run itself, so a run on another machine looks the same.
+//! What a face sees of a run. The log is folded here. No face has the run itself, so a run on another machine looks
+//! the same.
 
 mod about;
 mod decided;
@@ -28,14 +29,14 @@ pub use decided::{Decided, decisions};
 pub use folded::Folded;
 pub use lines::RunLines;
 
-/// How much of a run's log somebody has seen: the number of the last entry; 0: nothing.
+/// How much of a run's log was seen: the number of the last entry, or 0 for none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Cursor(pub u64);
 
-/// A question that waits.
+/// An open question.
 pub struct Question {
-    /// The name of the task that asks. A person says by it which question they answer.
+    /// The name of the task that asks. A person uses it to say which question they answer.
     pub task: String,
     /// Its words.
     pub text: String,
@@ -43,7 +44,7 @@ pub struct Question {
     pub asking: AskingCall,
 }
 
-/// A run as its log says, so far.
+/// A run after the part of its log that was read.
 #[derive(Default)]
 pub struct RunView {
     run: Run,
@@ -59,17 +60,17 @@ impl RunView {
     /// Takes the next entry of the log.
     ///
     /// # Errors
-    /// It does not fit; the view is unchanged.
+    /// The entry does not fit. The view is unchanged.
     pub fn take(&mut self, entry: &LogEntry) -> Result<(), Reject> {
         self.run.apply(entry)
     }
 
-    /// What has been taken.
+    /// How much of the log was read.
     pub fn cursor(&self) -> Cursor {
         Cursor(self.run.last_fact())
     }
 
-    /// The run, for a driver that goes on with it.
+    /// The run, for a driver that continues it.
     pub fn into_run(self) -> Run {
         self.run
     }
@@ -78,7 +79,7 @@ impl RunView {
         &self.run
     }
 
-    /// The limit of a task of a template by which an error came, as `TASK.NAME`, and what it is now.
+    /// The limit of a template task that caused an error, as `TASK.NAME`, and its current value.
     pub fn limit_of_error(&self, error: &TaskError) -> Option<(String, f64)> {
         self.run.limit_of_error(error)
     }
@@ -93,22 +94,22 @@ impl RunView {
         self.run.task(slug)
     }
 
-    /// Every task that was listed, or of the template that is run, in the order of first appearance.
+    /// All tasks of the lists or of the template that is run, in the order in which they first appeared.
     pub fn tasks(&self) -> impl Iterator<Item = &TaskRun> {
         self.run.tasks()
     }
 
-    /// Tasks of the templates that a listed task calls.
+    /// The tasks of the templates that a listed task calls.
     pub fn tasks_below(&self, task: &Slug) -> impl Iterator<Item = &TaskRun> {
         self.run.tasks_below(task)
     }
 
-    /// Every task, each behind the one whose call it is part of.
+    /// All tasks. The tasks of a called template follow the task that calls it.
     pub fn all_tasks(&self) -> impl Iterator<Item = &TaskRun> {
         self.run.all_tasks()
     }
 
-    /// Slugs of the current list by step, in its order.
+    /// The slugs of the current list by step, in its order.
     pub fn steps(&self) -> &[Vec<Slug>] {
         self.run.steps()
     }
@@ -118,17 +119,17 @@ impl RunView {
         self.run.step_of(task)
     }
 
-    /// Where a task stands for people.
+    /// The state of a task that people see.
     pub fn standing(&self, task: &TaskRun) -> State {
         self.run.standing(task)
     }
 
-    /// Whether a person may have a failed task done again.
+    /// Whether a person may repeat a failed task.
     pub fn may_retry(&self, task: &Slug) -> bool {
         self.run.may_retry(task)
     }
 
-    /// Every task that is failed, denied or blocked.
+    /// All failed, denied and blocked tasks.
     pub fn all_problems(&self) -> impl Iterator<Item = Problem<'_>> {
         self.run.all_problems()
     }
@@ -143,7 +144,7 @@ impl RunView {
         self.run.explain(task)
     }
 
-    /// The same of a task and of all that it waits for, or of every task that is not done.
+    /// Why a task, and the tasks that it waits for, are not done. Without a task, the same for every unfinished task.
     pub fn explain_all(&self, task: Option<Slug>) -> Vec<(Slug, Why)> {
         let explainer = self.run.explainer();
         let mut tasks: Vec<Slug> = match task {
@@ -163,37 +164,37 @@ impl RunView {
         reasons
     }
 
-    /// Why a task is not done, in a sentence that names it. `driven`: a process works at the run.
+    /// Why a task is not done, as a sentence that names the task. `driven` means that a process drives the run.
     pub fn why_line(&self, task: &Slug, why: &Why, driven: bool) -> String {
         view::why_line(&self.run, task, why, driven)
     }
 
-    /// The same without its name.
+    /// Why a task is not done, without its name.
     pub fn why_words(&self, why: &Why, driven: bool) -> String {
         view::why_words(&self.run, why, driven)
     }
 
-    /// Model calls that gave a reply, in the order they were recorded.
+    /// The model calls that gave a reply, in the order in which they were recorded.
     pub fn calls(&self) -> &[CallRecord] {
         self.run.calls()
     }
 
-    /// Those of one task, by the slug it had.
+    /// The model calls of one task, by the slug that the task had then.
     pub fn calls_of(&self, task: &Slug) -> impl DoubleEndedIterator<Item = &CallRecord> {
         self.run.calls_of(task)
     }
 
-    /// What the execution of a call is called; empty if it has no name of its own.
+    /// The title of the execution of a call. Empty if the execution has no title.
     pub fn part(&self, key: &CallKey) -> &str {
         self.run.part(key)
     }
 
-    /// Whether a call has been started and has no result yet.
+    /// Whether a call has started and has no result yet.
     pub fn is_in_flight(&self, key: &CallKey) -> bool {
         self.run.is_in_flight(&EffectKey::Ask(key.clone()))
     }
 
-    /// The open gates, in the order they were opened.
+    /// The open gates, in the order in which they were opened.
     pub fn open_gates(&self) -> Vec<Gate> {
         open_gates(&self.run).collect()
     }
@@ -205,67 +206,67 @@ impl RunView {
             .collect()
     }
 
-    /// The run as a board. `driven`: a process works at it.
+    /// The run as a board. `driven` means that a process drives it.
     pub fn board(&self, driven: bool) -> Board {
         Board::of(&self.run, driven)
     }
 
-    /// Its numbers. `driven`: a process works at it.
+    /// The numbers of the run. `driven` means that a process drives it.
     pub fn summary(&self, driven: bool) -> Summary {
         if driven { Summary::of(&self.run) } else { Summary::at_rest(&self.run) }
     }
 
-    /// Milliseconds that it would have taken if no task had waited for a slot or for the model.
+    /// The duration in milliseconds that it would have had if no task had waited for a slot or for the model.
     pub fn ideal_ms(&self) -> u64 {
         self.run.ideal_ms()
     }
 
-    /// The limit that is used most.
+    /// The limit of which most is used.
     pub fn most_used_limit(&self) -> Option<LimitUse> {
         view::most_used_limit(&self.run)
     }
 
-    /// A limit that stopped the run or is about to.
+    /// The limit that stopped the run or is about to.
     pub fn pressing_limit(&self) -> Option<LimitUse> {
         view::pressing_limit(&self.run)
     }
 
-    /// The plan as text, as its file has it.
+    /// The plan as text, as in its file.
     pub fn plan_text(&self) -> String {
         callsheet_runtime::sheetfile::sheet_text(&self.run)
     }
 
-    /// Whether a request was answered by tasks none of which may change anything.
+    /// Whether the request was answered only by tasks that may not change anything.
     pub fn is_read_only(&self) -> bool {
         self.run.is_read_only()
     }
 
-    /// Files that were asked for and that nothing has written.
+    /// The requested files that nothing has written.
     pub fn unwritten(&self) -> Vec<&str> {
         self.run.unwritten()
     }
 
-    /// Files that were asked for and that a task said to need no change.
+    /// The requested files that a task said to need no change.
     pub fn said_unchanged(&self) -> Vec<&str> {
         self.run.said_unchanged()
     }
 
-    /// What became of the files that were asked for, in words.
+    /// What happened to the requested files, in words.
     pub fn asked_files(&self) -> Vec<String> {
         view::asked_files_words(&self.run)
     }
 
-    /// What was taken off the plan, a line each.
+    /// The tasks that were removed from the plan, one line each.
     pub fn removals(&self) -> Vec<String> {
         view::removals(&self.run)
     }
 
-    /// What happened, for a reader of the whole run. `of_tree`: the result of a template.
+    /// The report of the whole run. `of_tree` is the result of a template.
     pub fn report(&self, of_tree: Option<&TaskResult>) -> String {
         view::report(&self.run, self.run.outcome(), of_tree)
     }
 
-    /// The answer of a finished run, with the links as the models wrote them; empty for another.
+    /// The answer of a finished run, with the links as the models wrote them. Empty for any other run.
     pub fn answer(&self) -> String {
         view::answer(&self.run, &|_, text| text.to_owned())
     }
@@ -275,23 +276,23 @@ impl RunView {
         view::results(&self.run, &|_, text| text.to_owned())
     }
 
-    /// What came of joining the results of a finished run; `None`: they were not joined.
+    /// The outcome of joining the results of a finished run. `None` if they were not joined.
     pub fn joined(&self) -> Option<&Joined> {
         view::joined(&self.run)
     }
 
-    /// A warning about what of the answer stands in nothing that its model read.
+    /// A warning about the parts of the answer that nothing in its prompt supports.
     pub fn unsupported_line(&self) -> Option<String> {
         view::unsupported_line(view::unsupported_of_answer(&self.run))
     }
 
-    /// An event in words, if it is worth a line. The view has taken the event already.
+    /// An event in words, if it is worth a line. The view must have taken the event already.
     pub fn event_line(&self, event: &Event) -> Option<EventLine> {
         event_line(event, &self.run)
     }
 }
 
-/// An event in words. `run`: the run after it.
+/// An event in words. `run` is the run after it.
 fn event_line(event: &Event, run: &Run) -> Option<EventLine> {
     let line = event.line(run)?;
     let shown = |piece: &LinePiece| match piece {

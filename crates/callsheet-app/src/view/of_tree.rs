@@ -1,4 +1,4 @@
-//! The run of a template.
+//! Queries about the run of a template.
 
 use std::collections::BTreeSet;
 
@@ -9,12 +9,12 @@ use callsheet_core::template::TaskResult;
 use super::RunView;
 
 impl RunView {
-    /// The result of the run of a template. `blob`: a recorded text.
+    /// The result of a template run. `blob` returns a recorded text.
     pub fn result_of_tree(&self, blob: &dyn Fn(&BlobId) -> Option<Vec<u8>>) -> Option<TaskResult> {
         callsheet_core::evaluate::result_of_run(&self.run, &|id| blob(id))
     }
 
-    /// Warnings of all its tasks, each once, with the task it is of.
+    /// The warnings of all its tasks, without duplicates, each with the task.
     pub fn warnings_of_tree(&self, blob: &dyn Fn(&BlobId) -> Option<Vec<u8>>) -> Vec<String> {
         let mut seen = BTreeSet::new();
         let mut told = Vec::new();
@@ -30,7 +30,7 @@ impl RunView {
         told
     }
 
-    /// Tasks that came back whole although parts of them failed, each in a line.
+    /// The tasks that succeeded although parts of them failed, one line each.
     pub fn collected_of_tree(&self) -> Vec<String> {
         let operators = self.run.operators();
         let collects = |op: &&NodeInstance| {
@@ -48,12 +48,12 @@ impl RunView {
         operators.iter().filter(collects).filter_map(line).collect()
     }
 
-    /// Whether something of it failed that a person may have done again.
+    /// Whether a part of it failed that a person may repeat.
     pub fn may_retry_of_tree(&self) -> bool {
         !self.run.failed_of_tree().is_empty()
     }
 
-    /// The names of all its tasks that were begun, and of those that tasks of a list call.
+    /// The names of all its started tasks, and of the tasks that tasks of a list call.
     pub fn names_of_tree(&self) -> impl Iterator<Item = &Slug> {
         self.run.operators().iter().map(|op| &op.id)
     }

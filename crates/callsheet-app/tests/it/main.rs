@@ -99,7 +99,7 @@ fn a_run_is_stopped_only_while_it_is_driven() {
     let refusal = order(stage.runs(), RunCommand::Stop).unwrap_err();
     assert!(refusal.what.contains("is not running"), "{refusal:?}");
     let receipt = order(stage.runs(), approve(&[], &[])).unwrap();
-    assert!(!receipt.is_sent() && receipt.words().contains("counts when the run resumes"), "{}", receipt.words());
+    assert!(!receipt.is_sent() && receipt.words().contains("takes effect when the run resumes"), "{}", receipt.words());
     assert_eq!(stage.resumed(), 0);
     stage.runs().resume(&RunId::new(RUN)).unwrap();
     assert_eq!(stage.resumed(), 1);
@@ -141,7 +141,7 @@ fn what_was_asked_after_a_person_looked_is_not_approved() {
     let stage = Stage::of(&["write-a"]);
     let approve = |seen| Order { revision: Some(seen), ..Order::new(AnsweredBy::Page, approve(&[], &[])).unwrap() };
     let refusal = stage.runs().order(&RunId::new(RUN), &approve(Cursor(1))).unwrap_err();
-    assert!(refusal.what.contains("was not asked when you looked"), "{refusal:?}");
+    assert!(refusal.what.contains("that you have not seen"), "{refusal:?}");
     stage.runs().order(&RunId::new(RUN), &approve(stage.seen())).unwrap();
     assert_eq!(stage.left().len(), 1);
 }

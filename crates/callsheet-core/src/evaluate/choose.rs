@@ -9,7 +9,7 @@ use crate::template::{Bound, Details, ErrorKind, Reason, ReturnStatus, TaskError
 
 use super::{Evaluator, failure};
 
-/// Most files that are used from an answer (spec 13).
+/// The maximum number of files that are used from an answer (spec 13).
 const MOST: usize = 20;
 /// The score of a file without a numeric score (spec 13).
 const UNKNOWN: f64 = 0.5;

@@ -79,7 +79,7 @@ fn told_of(error: &TaskError) -> String {
     words
 }
 
-/// Longest message of a provider or a tool that a model sees, in characters.
+/// The longest message of a provider or a tool that a model sees, in characters.
 const TOLD: usize = 300;
 
 /// The fault of a declared value that could not be read, for a task that may also continue with the text. The value is

@@ -80,7 +80,8 @@ pub struct HandlerTask {
 }
 
 impl HandlerTask {
-    /// Most tokens of a call without its reply: its texts by estimate, and its files at their largest.
+    /// The maximum number of tokens of a call without its reply: its texts by estimate, and its files at their
+    /// largest.
     pub fn most_tokens(&self) -> u64 {
         self.tokens().saturating_add(self.files.most_tokens())
     }

@@ -9,7 +9,7 @@ use crate::template::{AccumulationFormat, InheritContext, Node, TaskResult, cut,
 
 use super::Evaluator;
 
-/// Most bytes of an accumulated entry, and of all of them (spec 5).
+/// The maximum number of bytes of an accumulated entry, and of all of them (spec 5).
 const ENTRY: usize = 32_768;
 const ENTRIES: usize = 262_144;
 
@@ -89,7 +89,7 @@ impl Evaluator<'_> {
         found
     }
 
-    /// The same within their caps, without entries that say nothing.
+    /// The entries of `earlier_entries` within their caps, without entries that say nothing.
     pub(super) fn told_entries(&self, op: &NodeInstance) -> (Vec<Entry>, usize) {
         let (mut entries, dropped) = capped(self.earlier_entries(op));
         entries.retain(|entry| !entry.parts().is_empty());

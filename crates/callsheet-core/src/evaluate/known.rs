@@ -123,7 +123,7 @@ pub(super) struct OpeningTask<'e, 'a> {
     pub node: &'e Node,
     /// What surrounds it.
     pub scope: &'e Arc<Environment>,
-    /// The same with its inputs.
+    /// Like `scope`, but with its inputs.
     pub own: &'e Arc<Environment>,
 }
 

@@ -15,7 +15,7 @@ use crate::template::{
 use super::Formats;
 use super::names::root;
 
-/// Most tasks that are examined: a list may be long, and templates may call each other.
+/// The maximum number of tasks that are examined: a list may be long, and templates may call each other.
 const MOST: usize = 20_000;
 
 /// How deep calls within calls are followed.

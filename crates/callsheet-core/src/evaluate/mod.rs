@@ -75,10 +75,10 @@ pub fn evaluate(
     evaluate_with(run, task, moment, values, formats, &mut Memory::default())
 }
 
-/// The same, reusing what was read for other tasks of this run: names of an operator are read once, not for each child.
+/// Like `evaluate`, but reuses what was read for other tasks of this run: names of an operator are read once, not for
+/// each child.
 ///
-/// # Errors
-/// As [`evaluate`].
+/// # Errors As [`evaluate`].
 pub fn evaluate_with(
     run: &Run,
     task: &Slug,
@@ -168,7 +168,7 @@ impl<'a> Evaluator<'a> {
         result
     }
 
-    /// The same without its times: names are filled into prompts, and prompts of equal runs must be equal.
+    /// The result without its times. Names are filled into prompts, and prompts of equal runs must be equal.
     fn timeless(&self, op: &NodeInstance) -> Arc<TaskResult> {
         let result = self.result(op);
         let Some(closed) = &op.closed else { return result };

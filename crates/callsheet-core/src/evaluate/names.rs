@@ -127,7 +127,7 @@ impl Evaluator<'_> {
         self.scope_in(op, &self.ambient(op))
     }
 
-    /// The same with what the task itself bound.
+    /// Like `scope`, but with what the task itself bound.
     pub(super) fn own_scope(&self, op: &NodeInstance) -> Environment {
         self.scope(op).around(Arc::clone(&self.names(op).bound))
     }

@@ -18,7 +18,7 @@ use super::names::written_paths;
 use super::process::{SCRIPT, SCRIPT_READ, unbound};
 use super::{Evaluator, failure};
 
-/// Longest title of a task for a person, in characters.
+/// The longest title of a task for a person, in characters.
 const TITLE: usize = 120;
 
 impl Evaluator<'_> {

@@ -20,7 +20,7 @@ pub const SCRIPT: &str = "script";
 /// approval like the others.
 pub const SCRIPT_READ: &str = "script_read";
 
-/// Longest title in characters.
+/// The longest title in characters.
 const TITLE: usize = 120;
 
 /// Exit code of a process that was ended because its time was over, as the evaluator of a loop sees it (spec 8).

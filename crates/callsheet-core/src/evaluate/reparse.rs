@@ -21,7 +21,7 @@ use super::{Evaluator, HandlerTask, details, failure};
 const DEEP: usize = 2;
 /// How many calls must be left: one for the split and two for its parts.
 const CALLS: u32 = 3;
-/// Most bytes of partial content that are shown.
+/// The maximum number of bytes of partial content that are shown.
 const CONTENT: usize = 32_768;
 
 /// A text about a failed task is not shortened below this many bytes.
@@ -401,7 +401,7 @@ fn fit(rows: &mut Vec<(&str, String)>, room: u64) {
     }
 }
 
-/// Text between tags.
+/// Escapes text for use between tags.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;")
 }

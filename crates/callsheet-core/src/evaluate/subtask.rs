@@ -22,7 +22,7 @@ use super::graft::{self, DEFAULT_TEMPLATE};
 use super::request::{ReadRequest, read_request, wanted_tools};
 use super::{Evaluator, Names, failure};
 
-/// Most bytes of content that the requesting model is told (spec 12).
+/// The maximum number of bytes of content that the requesting model is told (spec 12).
 const CONTENT: usize = 32_768;
 
 /// Why a request is not run.

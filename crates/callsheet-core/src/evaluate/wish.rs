@@ -45,7 +45,8 @@ pub const FILE_TOKENS: u32 = 25_600;
 pub const FILES_TOKENS: u32 = 65_536;
 
 impl FileRequest {
-    /// Most tokens that the files may take in a prompt. The number of files from a command or a glob is unknown.
+    /// The maximum number of tokens that the files may take in a prompt. The number of files from a command or a glob
+    /// is unknown.
     pub(super) fn most_tokens(&self) -> u64 {
         let single = self
             .paths

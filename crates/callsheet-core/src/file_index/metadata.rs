@@ -2,11 +2,11 @@
 
 use crate::symbols::Symbol;
 
-/// Most identifiers of a file.
+/// The maximum number of identifiers of a file.
 const IDENTIFIERS: usize = 30;
-/// Most headings of a file.
+/// The maximum number of headings of a file.
 const HEADINGS: usize = 20;
-/// Longest value of a line, in characters.
+/// The longest value of a line, in characters.
 const LONGEST: usize = 300;
 
 /// What is known about a file.
@@ -20,7 +20,7 @@ pub struct Facts<'a> {
     pub size: u64,
     /// Its text.
     pub text: &'a str,
-    /// Titles of its headings, of a Markdown document.
+    /// The titles of the headings, if it is a Markdown document.
     pub headings: &'a [String],
     /// Names it defines.
     pub identifiers: &'a [String],

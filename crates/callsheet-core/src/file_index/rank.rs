@@ -8,13 +8,13 @@ use crate::template::tokens;
 
 use super::{ContextItem, ContextQuery, FileMatch, RelevantContext};
 
-/// Most files of an answer.
+/// The maximum number of files of an answer.
 const MOST: usize = 10;
 /// Factor for a term in the file name.
 const IN_NAME: f64 = 1.5;
-/// Smallest score of a match, as a share of the best score.
+/// The smallest score of a match, as a share of the best score.
 const FLOOR: f64 = 0.25;
-/// Most terms shown as the reason.
+/// The maximum number of terms shown as the reason.
 const REASONS: usize = 6;
 
 /// A document to rank: a name whose last part is a file name, and the words about it.

@@ -46,7 +46,7 @@ pub enum Severity {
 /// One repair that was made. Excerpts are at most 120 characters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repair {
-    /// Which.
+    /// The kind of repair.
     pub code: RepairCode,
     /// Place in the original text.
     pub span: Span,
@@ -87,7 +87,7 @@ pub struct Issue {
     pub code: IssueCode,
     /// Whether it rejects the reply.
     pub severity: Severity,
-    /// Where.
+    /// The place of the fault.
     #[serde(rename = "where")]
     pub place: Location,
     /// What is wrong: a clause without a final period.
@@ -106,7 +106,7 @@ pub struct Issue {
 /// How many allowed values are listed in full (spec 4.8).
 const ALLOWED: usize = 30;
 
-/// Longest raw block in characters (spec 4.8).
+/// The longest raw block in characters (spec 4.8).
 pub const RAW: usize = 2_000;
 
 impl Span {
@@ -122,7 +122,7 @@ impl Span {
 }
 
 impl Issue {
-    /// The same as a warning.
+    /// The issue as a warning.
     pub fn warning(mut self) -> Self {
         self.severity = Severity::Warning;
         self

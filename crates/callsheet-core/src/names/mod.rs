@@ -10,7 +10,7 @@ use crate::nouns::Slug;
 pub use fill::{NameChange, fill_names, folded};
 pub use titles::{call_title, distinct_title, reference_title};
 
-/// Longest slug, characters (spec 6.2).
+/// The longest slug, characters (spec 6.2).
 const LONGEST: usize = 64;
 
 /// Heading keys of spec 3.3 and words that references use. They are never slugs of tasks (spec 6.3).
@@ -122,8 +122,8 @@ pub fn default_name(skill: Option<&str>, taken: &BTreeSet<Slug>) -> (String, Slu
     default_name_from(skill, taken, &mut 1)
 }
 
-/// The same, starting at a number below which all are known to be in use. Stores the number after the one that was
-/// found.
+/// Like `default_name`, but starts at a number below which all are known to be in use. Stores the number after the
+/// one that was found.
 pub(super) fn default_name_from(skill: Option<&str>, taken: &BTreeSet<Slug>, from: &mut u32) -> (String, Slug) {
     let stem = skill.map(str::trim).filter(|skill| !skill.is_empty()).unwrap_or("Task");
     first_free(taken, from, |n| format!("{stem} {n}"))
@@ -134,7 +134,7 @@ pub fn free_name(name: &str, taken: &BTreeSet<Slug>) -> (String, Slug) {
     free_name_from(name, taken, &mut 2)
 }
 
-/// The same, starting at a number below which all are known to be in use.
+/// Like `free_name`, but starts at a number below which all are known to be in use.
 pub(super) fn free_name_from(name: &str, taken: &BTreeSet<Slug>, from: &mut u32) -> (String, Slug) {
     let slug = slug_of(name);
     if !is_taken(&slug, taken) {

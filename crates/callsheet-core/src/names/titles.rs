@@ -8,7 +8,7 @@ use crate::nouns::{Fragment, Reference, Slug, Target, ToolCall};
 
 use super::{numbered_slug, slug_of};
 
-/// Longest title, characters.
+/// The longest title, characters.
 const LONGEST: usize = 60;
 
 /// The text of a link. Without text, the name of its file, the task or the anchor.

@@ -109,7 +109,7 @@ pub struct Budget {
     pub reference: u32 = 8_000,
     /// For all references of one prompt at execution.
     pub prompt: u32 = 24_000,
-    /// For what a task reads that the host creates from a request (spec 2.3).
+    /// For the material of a task that the host creates from a request (spec 2.3).
     pub material: u32 = 6_000,
     /// For one reference at refinement.
     pub preview: u32 = 600,
@@ -142,7 +142,7 @@ pub struct Limits {
     /// Nesting of subtasks, and how often one template may be on the call stack.
     #[serde(skip_serializing_if = "is_default_depth")]
     pub max_depth: u32 = DEPTH,
-    /// Most elements that a `map` or `reduce` accepts.
+    /// The maximum number of elements that a `map` or `reduce` accepts.
     #[serde(skip_serializing_if = "is_default_items")]
     pub max_items: u32 = ITEMS,
     /// Number of equal consecutive turns after which a handler of a template ends.
@@ -178,7 +178,7 @@ with_defaults! {
 pub struct Settings {
     /// Rounds of the loop of spec 2.4.
     pub max_rounds: u32 = 5,
-    /// Most pieces of work in flight (spec 2.6).
+    /// The maximum number of pieces of work in flight (spec 2.6).
     pub jobs: u32 = 4,
     /// Attempts of a phase (spec 12).
     pub attempts: u32 = 5,

@@ -49,7 +49,7 @@ pub struct SkillLimits {
     pub max_calls: Option<u32>,
     /// Tokens of one task.
     pub max_tokens: Option<u64>,
-    /// Most parallel execution runs of one task.
+    /// The maximum number of parallel execution runs of one task.
     pub parallel: Option<u32>,
     /// Tokens of one tool output shown to the model.
     pub tool_output_tokens: Option<u32>,

@@ -1,8 +1,8 @@
 //! The token estimate that is used if a provider's own count is not known (spec 5.8).
 
-/// Most tokens of a skill's instructions in a prompt. From longer ones, the middle is left out.
+/// The maximum number of tokens of a skill's instructions in a prompt. From longer ones, the middle is left out.
 pub const SKILL_TOKENS: u32 = 6_000;
-/// The same for what a task needs.
+/// The token limit for what a task needs.
 pub const NEED_TOKENS: u32 = 4_000;
 
 /// Estimated tokens of `text`: the number of ASCII characters divided by four, plus all others, rounded up.

@@ -44,7 +44,7 @@ notes! {
     IssuesReferences = "issues_references" [],
     /// The user message after a rejected final reply of a loop task. `issues` are their text forms.
     LoopIssues = "loop_issues" ["issues"],
-    /// The same for an atomic task of a template, whose reply does not have the form of a sheet.
+    /// Like `LoopIssues`, for an atomic task of a template, whose reply does not have the form of a sheet.
     HandlerIssues = "handler_issues" ["issues"],
     /// The last turn of a loop task: no tools are offered (spec 10.7).
     LoopLastTurn = "loop_last_turn" [],
@@ -54,11 +54,11 @@ notes! {
     PartsApart = "parts_apart" [],
     /// The expected output of a task that the host creates from a request (spec 2.3).
     ExpectedAnswer = "expected_answer" [],
-    /// The same, if the task changes files.
+    /// The expected output of such a task if it changes files.
     ExpectedChanges = "expected_changes" [],
     /// The result of a task whose reply was the text of a new file (spec 3.9); `link` leads to it.
     DocumentWritten = "document_written" ["link"],
-    /// The same, if it writes one file; `path` is its path.
+    /// The expected output of such a task if it writes one file. `path` is its path.
     ExpectedFile = "expected_file" ["path"],
     /// The choice that is not a skill (spec 2.3): its name, a colon, and when it is right.
     RouteSeveral = "route_several" [],
@@ -88,7 +88,7 @@ notes! {
     ToolFailed = "tool_failed" [],
     /// The output of a write call whose changes are on disk; `diff` is fenced.
     ChangesApplied = "changes_applied" ["diff"],
-    /// The same, if a person has undone them since. `diff` is fenced.
+    /// Like `ChangesApplied`, if a person has undone them since. `diff` is fenced.
     ChangesTakenBack = "changes_taken_back" ["diff"],
     /// The output of a write call of which a person kept only a part (spec 11.4). `diff`, `refused` and `words` are
     /// fenced.

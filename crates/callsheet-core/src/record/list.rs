@@ -27,7 +27,7 @@ pub struct PlannedTask {
 /// A task that a reply removes from the plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Removal {
-    /// Which.
+    /// The task.
     pub task: Slug,
     /// The reason, in the words of the reply.
     pub reason: String,

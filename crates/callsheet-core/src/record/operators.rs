@@ -117,7 +117,7 @@ pub enum Retrieval {
     Found(BlobId),
     /// The lookup failed.
     Failed {
-        /// Why.
+        /// Why it failed.
         message: String,
         /// What was found anyway, as JSON.
         partial: BlobId,

@@ -56,7 +56,7 @@ pub enum EffectKey {
     Check {
         /// Task.
         task: Slug,
-        /// Counts the checks of this task over the whole log.
+        /// The number of the check of this task, counted over the whole log.
         n: u32,
     },
     /// A tool call.
@@ -90,21 +90,21 @@ pub enum EffectKey {
     Merge {
         /// Task.
         task: Slug,
-        /// Counts the merges of this task over the whole log.
+        /// The number of the merge of this task, counted over the whole log.
         n: u32,
     },
     /// Evaluating a task of a tree.
     Evaluate {
         /// Task.
         task: Slug,
-        /// Counts the evaluations of this task over the whole log.
+        /// The number of the evaluation of this task, counted over the whole log.
         n: u32,
     },
     /// Looking up the context of a task of a tree.
     Retrieve {
         /// Task.
         task: Slug,
-        /// Counts the lookups of this task over the whole log.
+        /// The number of the lookup of this task, counted over the whole log.
         n: u32,
     },
     /// A gate.
@@ -246,7 +246,7 @@ pub enum Answer {
 pub struct RefusedPart {
     /// Unified diff from the kept part to the proposed change.
     pub diff: BlobId,
-    /// The same in words, for the result of the task.
+    /// The skipped part in words, for the result of the task.
     pub told: String,
     /// The person's words, verbatim.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -382,11 +382,11 @@ pub enum CallFault {
 pub struct CallSizes {
     /// Estimated tokens of the prompt.
     pub prompt: u64,
-    /// Most tokens that it may have.
+    /// The maximum number of tokens that it may have.
     pub prompt_limit: u64,
     /// Bytes of the reply.
     pub reply: u64,
-    /// Most bytes that it may have.
+    /// The maximum number of bytes that it may have.
     pub reply_limit: u64,
 }
 
@@ -491,7 +491,7 @@ pub struct ResultParts {
 pub struct Apart {
     /// Their tokens, each within its own limit.
     pub tokens: u64,
-    /// Most tokens of references in one prompt.
+    /// The maximum number of tokens of references in one prompt.
     pub most: u32,
 }
 

@@ -1,4 +1,5 @@
-//! What the driver, prompts and views read off the parts of a run, and where one of them is reached through another.
+//! Read access to the parts of a run for the driver, prompts and views, and changing access to the parts that one
+//! part owns for another.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,73 +23,74 @@ use super::task::{TaskPhase, TaskRun};
 use super::time_split::counts_as;
 use super::totals::{CallRecord, Totals};
 
-/// A task that ended without output, for `task_problems` (spec 2.9) and the report.
+/// A task that ended without output, as `task_problems` (spec 2.9) and the report show it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem<'a> {
     /// The task.
     pub task: &'a TaskRun,
-    /// What happened.
+    /// What happened to the task.
     pub kind: ProblemKind<'a>,
 }
 
 /// What happened to a task that ended without output.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ProblemKind<'a> {
-    /// It failed.
+    /// The task failed.
     Failed {
-        /// Why.
+        /// Why the task failed.
         reason: &'a str,
-        /// Issues of its last reply or check.
+        /// The issues of its last reply or check.
         issues: &'a [Issue],
-        /// The provider could not be reached.
+        /// Whether it failed because the provider could not be reached.
         communication: bool,
     },
-    /// A person refused it.
+    /// A person denied the task.
     Denied {
-        /// Their words, verbatim; may be empty.
+        /// The person's words, verbatim. May be empty.
         words: &'a str,
     },
-    /// It waits for something that will not come.
+    /// The task waits for an output that will never come.
     Blocked {
-        /// The task that caused it; itself if a policy holds it.
+        /// The task that blocks it, or the task itself if a policy blocks it.
         cause: &'a Slug,
     },
 }
 
-/// How far a limit of the run, or of one task of its tree, is used, for telling at the warning threshold.
+/// How much of a limit is used. The limit is of the run or of one task of its tree. A person is warned at the
+/// threshold.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LimitUse {
-    /// The task of the tree whose limit it is; `None`: the run's.
+    /// The task of the tree that has the limit. `None` if the run has it.
     pub task: Option<Slug>,
-    /// Which.
+    /// Which limit it is.
     pub limit: Limit,
-    /// Used, in the unit of the limit (seconds for times).
+    /// How much is used, in the unit of the limit (seconds for times).
     pub used: f64,
-    /// The limit.
+    /// The maximum.
     pub max: f64,
-    /// The share of it from which on it is told.
+    /// The share of the maximum at which a person is warned.
     pub threshold: f64,
 }
 
 impl LimitUse {
-    /// Whether so much of it is used that it is told.
+    /// Whether the use has reached the warning threshold.
     pub fn is_near(&self) -> bool {
         self.used > 0.0 && self.used >= self.max * self.threshold
     }
 }
 
 impl Run {
-    /// Name of the run; `None` before `RunStarted`.
+    /// The name of the run. `None` before `RunStarted`.
     pub fn id(&self) -> Option<&RunId> {
         self.setup.id()
     }
 
-    /// How it began.
+    /// How the run began.
     pub fn entry(&self) -> Option<&Entry> {
         self.setup.entry()
     }
 
-    /// The original prompt (spec 2.1); empty before `RunStarted`.
+    /// The original prompt (spec 2.1). Empty before `RunStarted`.
     pub fn prompt(&self) -> &str {
         self.setup.entry().map_or("", Entry::prompt)
     }
@@ -103,54 +105,54 @@ impl Run {
         self.follow_ups.pending()
     }
 
-    /// The original prompt, the accepted follow-ups, and the one that is being asked for: what headings of references may
-    /// mean (spec 5.1). Empty before `RunStarted`.
+    /// The original prompt, the accepted follow-ups and the pending one. Headings of references may name any of them
+    /// (spec 5.1). Empty before `RunStarted`.
     pub fn prompts(&self) -> Vec<&str> {
         let all = [self.prompt()].into_iter().chain(self.follow_ups.accepted().iter().map(String::as_str));
         all.chain(self.follow_ups.pending()).filter(|text| !text.is_empty()).collect()
     }
 
-    /// Whether a task was listed for the latest follow-up, or for the request if there is none.
+    /// Whether the task was listed for the latest follow-up, or for the request if there was no follow-up.
     pub fn is_of_latest(&self, task: &TaskRun) -> bool {
         self.follow_ups.accepted().is_empty() || task.round > self.follow_ups.rounds_before()
     }
 
-    /// Task trees that run here, and what was opened of them.
+    /// The task trees of this run and their opened nodes.
     pub fn operators(&self) -> &Operators {
         &self.operators
     }
 
-    /// Names of the registered tools with what they do, in the order of names.
+    /// The names and policies of the registered tools, by name.
     pub fn tools(&self) -> impl Iterator<Item = (&str, ToolPolicy)> {
         self.setup.tools()
     }
 
-    /// Settings in force.
+    /// The settings in force.
     pub fn settings(&self) -> &Settings {
         self.setup.settings()
     }
 
-    /// Goals and markers of the latest accepted list.
+    /// The goals and markers of the latest accepted list.
     pub fn goals(&self) -> &Goals {
         self.sheet.goals()
     }
 
-    /// Goals of earlier lists, oldest first.
+    /// The goals of earlier lists, oldest first.
     pub fn former_goals(&self) -> &[Goals] {
         self.sheet.former_goals()
     }
 
-    /// Links that iterations marked as no longer relevant (spec 5.10).
+    /// The links that iterations marked as no longer relevant (spec 5.10).
     pub fn no_longer_relevant(&self) -> &[String] {
         self.sheet.no_longer_relevant()
     }
 
-    /// What the latest list reply said under `Issues with the tasks`, for the person only.
+    /// The text under `Issues with the tasks` in the latest list reply. Only the person sees it.
     pub fn remarks(&self) -> &[String] {
         self.sheet.remarks()
     }
 
-    /// The message for a person that goes with the stage or outcome, if there is one.
+    /// The message for a person about the stage or outcome, if there is one.
     pub fn message(&self) -> Option<&str> {
         self.progress.message()
     }
@@ -160,7 +162,7 @@ impl Run {
         self.progress.stage()
     }
 
-    /// The round, from 1, counted anew at a resume; 0 before the first list.
+    /// The round, from 1. A resume starts again at 1. 0 before the first list.
     pub fn round(&self) -> u32 {
         self.progress.rounds().current()
     }
@@ -170,42 +172,42 @@ impl Run {
         self.progress.rounds().total()
     }
 
-    /// How the run ended, or why it waits; `None` while it goes on or still owes its report.
+    /// How the run ended, or why it waits. `None` while it works or its report is not written.
     pub fn outcome(&self) -> Option<Outcome> {
         self.progress.outcome()
     }
 
-    /// Moves that accepted events asked for and the machine refused: defects.
+    /// Moves that accepted events asked for and the machine refused. Each one is a defect.
     pub fn refused_moves(&self) -> &[RefusedMove] {
         self.tasks.refused()
     }
 
-    /// Whether an order of this key was carried out.
+    /// Whether an event already carried out the order with this key.
     pub fn has_carried_out(&self, key: &str) -> bool {
         self.clock.has_carried_out(key)
     }
 
-    /// The number of the last fact that was applied.
+    /// The number of the last event that was applied.
     pub fn last_fact(&self) -> u64 {
         self.clock.last_entry()
     }
 
-    /// The time of the last fact, milliseconds since the Unix epoch.
+    /// The time of the last event, in milliseconds since the Unix epoch.
     pub fn now_ms(&self) -> u64 {
         self.clock.now()
     }
 
-    /// A list was ever accepted.
+    /// Whether a list was ever accepted.
     pub fn has_list(&self) -> bool {
         self.sheet.has_list()
     }
 
-    /// Slugs of the current list by step, in sheet order.
+    /// The slugs of the current list by step, in sheet order.
     pub fn steps(&self) -> &[Vec<Slug>] {
         self.tasks.steps()
     }
 
-    /// The step that runs, 0-based; `None` when all tasks of the list have ended.
+    /// The current step, 0-based. `None` when all tasks of the list have ended.
     pub fn step(&self) -> Option<usize> {
         self.tasks.current_step()
     }
@@ -215,29 +217,30 @@ impl Run {
         self.tasks.step_of(slug)
     }
 
-    /// A task by slug or by the former slug of a renamed task (spec 6.4).
+    /// The task with this slug, which may be the former slug of a renamed task (spec 6.4).
     pub fn task(&self, slug: &Slug) -> Option<&TaskRun> {
         self.tasks.find(slug)
     }
 
-    /// Every task that was listed, or of the template that is run, in the order of first appearance. What templates that a
-    /// listed task calls are made of is not among them.
+    /// All tasks of the lists or of the template that is run, in the order in which they first appeared. Excludes the
+    /// tasks of templates that a listed task calls.
     pub fn tasks(&self) -> impl Iterator<Item = &TaskRun> {
         self.tasks.in_order().filter(|task| task.is_own())
     }
 
-    /// Tasks of the templates that a listed task calls, in the order they were opened.
+    /// The tasks of the templates that a listed task calls, in the order in which they were opened.
     pub fn tasks_below(&self, task: &Slug) -> impl Iterator<Item = &TaskRun> {
         self.tasks.below(task)
     }
 
-    /// Every task of the run, each behind the one whose call it is part of.
+    /// All tasks of the run. The tasks of a called template follow the task that calls it.
     pub fn all_tasks(&self) -> impl Iterator<Item = &TaskRun> {
         self.tasks().flat_map(|task| std::iter::once(task).chain(self.tasks_below(&task.task.slug)))
     }
 
-    /// Where a task stands for people: it runs only while something works at it. One that merely waits for a person is
-    /// ready, and in a run that has ended or waits every task is as a resume finds it.
+    /// The state of a task that people see. A task is running only while something works on it. A task that only
+    /// waits for a person is ready. If the run has ended or waits, each task has the state in which a resume would
+    /// find it.
     pub fn standing(&self, task: &TaskRun) -> State {
         let state = self.judged(task);
         if self.outcome().is_some() || state == State::Running && self.merely_asks(&task.task.slug) {
@@ -246,7 +249,7 @@ impl Run {
         state
     }
 
-    /// A person is asked about a task, and nothing of it is in flight.
+    /// Whether a person is asked about the task while nothing of it is in flight.
     fn merely_asks(&self, slug: &Slug) -> bool {
         let approval = Approval(self);
         let asks = approval.open_gates().any(|gate| gate_names(&gate, slug))
@@ -254,8 +257,9 @@ impl Run {
         asks && !self.in_flight.works_by_itself(slug)
     }
 
-    /// The work of a task of a template may be done and its result a failure: it failed, and until its result is judged it
-    /// runs. What a person had done again counts no more.
+    /// The state of a task, with the verdict on its result taken into account. A task of a template whose work is
+    /// done is running until its result is judged, and failed if the result is a failure. An attempt that a person
+    /// has replaced counts as dropped.
     fn judged(&self, task: &TaskRun) -> State {
         let Some(op) = self.operators.of_leaf(&task.task.slug) else { return task.state() };
         if task.state().is_ended() && op.is_replaced(&task.task.slug) {
@@ -273,28 +277,29 @@ impl Run {
         }
     }
 
-    /// Counts what happened to tasks.
+    /// A counter that grows with each change to a task.
     pub fn looks(&self) -> u64 {
         self.tasks.looks()
     }
 
-    /// Every task of the run that something happened to since that count was `looks`, with its number in the order of first
-    /// appearance and its 0-based step in the current list. In sheet order, each before those of the templates that it calls.
+    /// All tasks that changed after the counter was at `looks`. Each comes with its number in the order of first
+    /// appearance and its 0-based step in the current list. The order is that of the sheet. A task precedes the tasks
+    /// of the templates that it calls.
     pub fn changed_since(&self, looks: u64) -> Vec<(usize, &TaskRun, Option<usize>)> {
         self.tasks.looked_since(looks)
     }
 
-    /// Whether a step before that of a task has a writer that has not ended.
+    /// Whether a step before the step of the task has a writer that has not ended.
     pub fn has_writer_before(&self, task: &Slug) -> bool {
         self.tasks.has_writer_before(task)
     }
 
-    /// Finished tasks, in the order of first appearance.
+    /// The finished tasks, in the order in which they first appeared.
     pub fn done(&self) -> impl Iterator<Item = &TaskRun> {
         self.tasks().filter(|task| task.state() == State::Done)
     }
 
-    /// Every slug ever given, former ones included (spec 6.3).
+    /// All slugs that were ever given, including former ones (spec 6.3).
     pub fn taken(&self) -> impl Iterator<Item = &Slug> {
         self.tasks.slugs()
     }
@@ -304,12 +309,12 @@ impl Run {
         self.gates.approves_all()
     }
 
-    /// What no accepted iteration has seen yet: `task_problems`.
+    /// The problems that no accepted iteration has seen yet: `task_problems`.
     pub fn problems(&self) -> impl Iterator<Item = Problem<'_>> {
         self.all_problems().filter(|problem| problem.task.has_open_problem())
     }
 
-    /// Every task that is failed, denied or blocked now, for the report.
+    /// All tasks that are failed, denied or blocked now, for the report.
     pub fn all_problems(&self) -> impl Iterator<Item = Problem<'_>> {
         self.tasks().filter_map(|task| {
             let kind = match &task.phase {
@@ -326,8 +331,8 @@ impl Run {
         })
     }
 
-    /// The attempts of the unit that a call belongs to: attempt number, budget scale, issues and reply of the last
-    /// refusal.
+    /// The attempts of the unit that the call belongs to: the attempt number, the budget scale, and the issues and
+    /// the reply of the last refusal.
     pub fn attempts(&self, key: &CallKey) -> Option<&Attempts> {
         let task = || self.tasks.get(key.task.as_ref()?);
         match key.phase {
@@ -339,67 +344,68 @@ impl Run {
         }
     }
 
-    /// A list that waits for the skills of its tasks, with those that are known, and what stands beside its tasks.
+    /// A list whose tasks still need skills, with the skills chosen so far, and the parts of the reply beside its
+    /// tasks.
     pub fn drafted(&self) -> Option<(&TaskList, &Beside)> {
         self.progress.routing().list()
     }
 
-    /// The tasks of that list whose skills are still to come.
+    /// The tasks of the drafted list that still need a skill.
     pub fn unrouted_tasks(&self) -> impl Iterator<Item = &Task> {
         self.progress.routing().open().map(|(task, _)| task)
     }
 
-    /// The task of that list whose skill a routing call is to choose.
+    /// The task of the drafted list for which the routing call is to choose a skill.
     pub fn routed_task(&self, key: &CallKey) -> Option<&Task> {
         let slug = key.run.as_ref()?.as_str();
         self.unrouted_tasks().find(|task| task.slug.as_str() == slug)
     }
 
-    /// What the execution run of a call is called (spec 10.1); empty if it has no name of its own.
+    /// The title of the execution that the call belongs to (spec 10.1). Empty if the execution has no title.
     pub fn part(&self, key: &CallKey) -> &str {
         let task = key.task.as_ref().and_then(|slug| self.tasks.get(slug));
         let exec = key.run.as_ref().and_then(|id| task?.run(id));
         exec.map(|exec| exec.title.as_str()).unwrap_or_default()
     }
 
-    /// A change set that is not on disk yet.
+    /// The change set, if it is not on disk yet.
     pub fn pending_changes(&self, task: &Slug, run: &ExecutionId, set: u32) -> Option<&ChangeSet> {
         let key = SetKey { task: task.clone(), run: run.clone(), set };
         self.changes.get(&key).map(|pending| &pending.changes)
     }
 
-    /// How the check of a change set that is not on disk came out.
+    /// The result of checking a change set that is not on disk yet.
     pub fn check_of_changes(&self, task: &Slug, run: &ExecutionId, set: u32) -> Option<&CheckReport> {
         let key = SetKey { task: task.clone(), run: run.clone(), set };
         self.changes.get(&key)?.check.as_ref()
     }
 
-    /// Model calls of this run whose replies later ones may have, oldest first.
+    /// The model calls of this run whose replies later calls may reuse, oldest first.
     pub fn calls_offered(&self) -> &[CallRecord] {
         self.calls.offered()
     }
 
-    /// The other run whose replies calls may have.
+    /// The other run whose replies this run may reuse.
     pub fn reuses_run(&self) -> Option<&RunId> {
         self.setup.reused()
     }
 
-    /// Model calls that gave a reply, in the order they were recorded.
+    /// The model calls that gave a reply, in the order in which they were recorded.
     pub fn calls(&self) -> &[CallRecord] {
         self.calls.records()
     }
 
-    /// Those of one task, by the slug it had.
+    /// The model calls of one task, by the slug that the task had then.
     pub fn calls_of(&self, task: &Slug) -> impl DoubleEndedIterator<Item = &CallRecord> {
         self.calls.of_task(task)
     }
 
-    /// Those of one task without the reviews of its results.
+    /// The model calls of one task, except the reviews of its results.
     pub fn turns_of(&self, task: &Slug) -> impl DoubleEndedIterator<Item = &CallRecord> {
         self.calls_of(task).filter(|call| call.key.phase != Phase::Review)
     }
 
-    /// Tasks with a result whose review is not over.
+    /// The tasks that have a result whose review is not over.
     pub fn reviewed(&self) -> impl Iterator<Item = &TaskRun> {
         self.tasks.reviewed().filter(|task| task.runs.iter().any(Execution::has_open_review))
     }
@@ -409,7 +415,7 @@ impl Run {
         self.calls.get(key)
     }
 
-    /// Calls, tokens, cost, repairs by code.
+    /// Totals of calls, tokens and cost, and repairs by code.
     pub fn totals(&self) -> Totals {
         let spent = self.ledger.of_run();
         Totals {
@@ -425,32 +431,32 @@ impl Run {
         }
     }
 
-    /// What a task of a tree and all below it spent.
+    /// What a task of a tree and all tasks below it have used.
     pub fn spent(&self, op: &NodeInstance) -> Spent {
         self.ledger.of_op(op.number)
     }
 
-    /// The least number of model calls that what happened so far needs without retries (spec 2.14).
+    /// The smallest number of model calls that the run so far needed without retries (spec 2.14).
     pub fn minimum_calls(&self) -> u32 {
         self.calls.minimum()
     }
 
-    /// Milliseconds in which work was in flight.
+    /// Milliseconds during which work was in flight.
     pub fn busy_ms(&self) -> u64 {
         self.clock.spent_ms(self.clock.now())
     }
 
-    /// What the time of the run went to, up to the last entry.
+    /// How the time of the run was spent, up to the last event.
     pub fn times(&self) -> Times {
         self.clock.times()
     }
 
-    /// The same up to now, for a run that is being watched.
+    /// How the time of the run was spent, up to `at`, for viewers of a working run.
     pub fn times_at(&self, at: u64) -> Times {
         self.clock.times_at(at, counts_as(self, false))
     }
 
-    /// What the last resume had not to do again; `None`: the run was never resumed.
+    /// What the last resume did not have to repeat. `None` if the run was never resumed.
     pub fn reused(&self) -> Option<Reuse> {
         self.clock.reused()
     }
@@ -460,17 +466,17 @@ impl Run {
         self.progress.ended_by().filter(|_| self.outcome() == Some(Outcome::LimitReached))
     }
 
-    /// Limits that shaped this run.
+    /// The limits that affected this run.
     pub fn limits_reached(&self) -> impl Iterator<Item = Limit> {
         self.progress.notified().reached()
     }
 
-    /// The prompt templates this run used, by key, as they were when they were used last (spec 8.1).
+    /// The prompt templates that this run used, by key, each with the content of its last use (spec 8.1).
     pub fn prompts_used(&self) -> &BTreeMap<String, PromptFile> {
         self.setup.prompts()
     }
 
-    /// Whether `sheet.md` was ever to be written with this content.
+    /// Whether a rendering of `sheet.md` with this content was recorded.
     pub fn has_rendered(&self, hash: &BlobId) -> bool {
         self.sheet.has_rendered(hash)
     }
@@ -480,19 +486,19 @@ impl Run {
         self.sheet.has_rendered_any()
     }
 
-    /// What `sheet.md` was to hold last, or held when it was read as an edit last, and when that was recorded, in
+    /// The latest content of `sheet.md`, as last rendered or as last read from an edit, and the time of that event in
     /// milliseconds since the Unix epoch.
     pub fn last_sheet(&self) -> Option<(&BlobId, u64)> {
         self.sheet.last_file()
     }
 
-    /// What is known of a tool (spec 11.1).
+    /// The policy of a tool (spec 11.1).
     pub fn policy(&self, tool: &str) -> ToolPolicy {
         self.setup.policy(tool)
     }
 
-    /// Tasks that an edit of the sheet with errors changes or lacks: nothing of them starts until it is right (spec 2.18).
-    /// `None`: there is no such edit.
+    /// Tasks that a faulty edit of the sheet changes or removes. They do not start until the edit is corrected (spec
+    /// 2.18). `None` if there is no such edit.
     pub fn held_by_edit(&self) -> Option<&BTreeSet<Slug>> {
         self.sheet.held()
     }
@@ -502,18 +508,18 @@ impl Run {
         self.in_flight.is_pending(key)
     }
 
-    /// Whether the effect has been started and its result has not been applied.
+    /// Whether the effect has started and its result has not been applied.
     pub fn is_in_flight(&self, key: &EffectKey) -> bool {
         self.in_flight.contains(key)
     }
 
-    /// The reply of the call is about to be read.
+    /// Whether the reply of the call is still to be read.
     pub(super) fn is_to_be_read(&self, key: &CallKey) -> bool {
         self.in_flight.is_pending(&EffectKey::Read(key.clone()))
     }
 
-    /// The problems that hold a step: the next one that has a writer, until an accepted iteration has seen them (spec
-    /// 2.9).
+    /// The problems that hold a step. They hold the next step that has a writer until an accepted iteration has seen
+    /// them (spec 2.9).
     pub(super) fn held_by(&self, step: usize) -> impl Iterator<Item = &TaskRun> {
         let asked = self.progress.rounds().has_passed_gate(step);
         let may_hold = !asked && self.tasks.pending_of(step).any(|task| task.writer.is_some());
@@ -525,7 +531,7 @@ impl Run {
         self.held_by(step).next().is_some()
     }
 
-    /// Whether the step that comes next is not held.
+    /// Whether the next step may start.
     pub(super) fn may_start_step(&self) -> bool {
         self.tasks.current_step().is_some_and(|step| !self.is_held(step))
     }
@@ -541,7 +547,7 @@ impl Run {
         let task = self.tasks.get_mut(key.task.as_ref()?)?;
         match key.phase {
             Phase::Refine => Some(&mut task.refine),
-            // A review belongs to the attempt whose result it is about.
+            // A review counts as part of the attempt that gave the result.
             Phase::Execute | Phase::Review => task.run_mut(key.run.as_ref()?).map(|run| &mut run.attempts),
             Phase::Merge => task.merge.as_mut().map(|merge| &mut merge.attempts),
             _ => None,

@@ -1,5 +1,5 @@
-//! Advancing: what follows from a log entry without anybody doing anything; and how the run ends when a limit leaves
-//! nothing to do.
+//! Advances a run: makes the transitions that follow from a log entry without new input, and ends the run when a
+//! limit leaves nothing to do.
 
 use super::answers::Answers;
 use super::approval::Approval;
@@ -15,13 +15,14 @@ use super::steps::{Advance, Steps};
 use super::units::Units;
 use super::{Run, limits};
 
-/// Advances a run as far as it goes by itself.
+/// Advances a run as far as possible without new input.
 pub(super) struct Advancing<'a>(pub &'a mut Run);
 
 impl Advancing<'_> {
-    /// Makes every transition that needs neither work nor a person.
+    /// Makes all transitions that need neither work nor a person.
     pub fn advance(&mut self) {
-        // Each turn moves a task, an execution or the stage along a finite order; the bound only guards against a defect.
+        // Each turn moves a task, an execution or the stage forward in a finite order. The bound only guards against
+        // a defect.
         for _ in 0..10_000 {
             let moved = match self.0.stage() {
                 Stage::Pass => self.pass(),
@@ -45,7 +46,7 @@ impl Advancing<'_> {
     fn pass(&mut self) -> bool {
         let calls = self.0.operators.are_at_work();
         if calls {
-            // Budgets of a tree are shared, so a log entry of one leaf may end another.
+            // The tasks of a tree share budgets, so a log entry of one leaf may end another leaf.
             self.0.tasks.look_again();
         }
         let mut moved = self.end_and_promote();
@@ -65,7 +66,7 @@ impl Advancing<'_> {
         moved
     }
 
-    /// Ends what is over, and releases what waited for it.
+    /// Ends tasks that are over and releases tasks that waited for them.
     fn end_and_promote(&mut self) -> bool {
         let mut moved = Reviews(self.0).end_forbidden();
         moved |= Executing(self.0).end_overdue();
@@ -75,9 +76,9 @@ impl Advancing<'_> {
         moved
     }
 
-    /// One turn of a run of a template.
+    /// Makes one turn of a template run.
     fn operate(&mut self) -> bool {
-        // Budgets of the tree are shared, so a log entry of one leaf may end another.
+        // The tasks of the tree share budgets, so a log entry of one leaf may end another leaf.
         self.0.tasks.look_again();
         let mut moved = self.end_and_promote();
         moved |= Trees(self.0).step();
@@ -96,7 +97,7 @@ impl Advancing<'_> {
         self.0.tasks.listed().any(|task| task.is_executing() && Approval(self.0).has(task))
     }
 
-    /// A unit that has ended, or whose next thing is a gate or a question, holds no slot (spec 2.6).
+    /// Frees the slots of units that have ended or that wait at a gate or a question (spec 2.6).
     fn release_slots(&mut self) {
         let run = &mut *self.0;
         run.tasks.refresh();
@@ -116,7 +117,7 @@ impl Advancing<'_> {
         }
     }
 
-    /// Clocks count while something of theirs holds a slot.
+    /// Runs the clock of each task and of the run while one of its units has a slot.
     fn set_clocks(&mut self) {
         let run = &mut *self.0;
         let now = run.clock.now();
@@ -125,12 +126,12 @@ impl Advancing<'_> {
         run.clock.set_working(working && !run.progress.has_concluded());
     }
 
-    /// Notes what is to be done now. A run limit that leaves nothing to do ends the run (spec 2.15).
-    /// `former`: the stage before.
+    /// Notes the outstanding work. Ends the run if a limit leaves nothing to do (spec 2.15). `former` is the stage
+    /// before the event.
     pub fn schedule_from(&mut self, former: Stage) {
         let run = &mut *self.0;
         if run.stage() != former || run.operators.has_any() {
-            // What may be done of one task depends on more than it.
+            // The outstanding work of one task also depends on the stage and on other tasks.
             run.in_flight.look_again();
         }
         for place in run.tasks.changed_places().collect::<Vec<_>>() {

@@ -1,4 +1,4 @@
-//! Answers at gates (spec 11.5, 11.7, 11.8), and the gates that open while the run works.
+//! Answers at gates (spec 11.5, 11.7, 11.8), and gates that open while the run works.
 
 use std::collections::BTreeMap;
 
@@ -15,12 +15,13 @@ use super::task::TaskRun;
 use super::task_change::TaskChange;
 use super::units::Units;
 
-/// Opens gates and takes in what persons answer.
+/// Opens gates and applies the answers of persons.
 pub(super) struct Answers<'a>(pub &'a mut Run);
 
 impl Answers<'_> {
-    /// Opens the before-run gate of a step that has an unapproved writer, once all writers that can be refined are.
-    /// The gate lists all pending writers (spec 2.7); without a step only those of templates that tasks at work call.
+    /// Opens the before-run gate of a step that has unapproved writers, as soon as all writers that can be refined
+    /// are refined. The gate lists all pending writers (spec 2.7). Without a step, it lists only writers of templates
+    /// that running tasks call.
     pub fn ask_before_run(&mut self, step: Option<usize>) {
         let approval = Approval(self.0);
         if step.is_some_and(|step| approval.unapproved_writers(step).next().is_none()) {
@@ -43,10 +44,10 @@ impl Answers<'_> {
         self.0.gates.ask_before_run(writers);
     }
 
-    /// Opens the before-call gates of calls whose turn it is (spec 11.4). True if one was opened.
+    /// Opens the before-call gates of calls that are next (spec 11.4). Returns whether a gate was opened.
     pub fn ask_before_calls(&mut self) -> bool {
         let (approval, units) = (Approval(self.0), Units(self.0));
-        // What a template changes waits at gates of its own.
+        // The changes of a template have gates of their own.
         let asks = |task: &TaskRun| {
             let again = approval.would_run_again(&task.task.slug) || task.runs.iter().any(Execution::was_interrupted);
             let held = again || approval.holds_acts_of(task);
@@ -83,7 +84,7 @@ impl Answers<'_> {
         moved
     }
 
-    /// A person answered. What the answer has to be was checked before.
+    /// Applies a person's answer, which was checked before.
     pub fn answered(&mut self, gate: &Gate, answer: &Answer) {
         if *answer == Answer::Stop {
             self.close_asking(gate);
@@ -115,8 +116,8 @@ impl Answers<'_> {
         self.0.progress.stop_waiting();
     }
 
-    /// A person said yes or no to a call of a process. No takes back an earlier yes to the same words; a yes to one that
-    /// is asked for again holds for this one alone.
+    /// Notes whether a person approved a call of a process. A denial revokes an earlier approval of the same command.
+    /// An approval of a repeated call is valid for that call only.
     fn note_verdict(&mut self, task: &Slug, run: &ExecutionId, call: &str, approved: bool) {
         let words = Approval(self.0).words_of(task, run, call);
         if !approved {
@@ -130,7 +131,7 @@ impl Answers<'_> {
         gates.agree_to_repeat(|unended| operators.are_of_one_place(task, unended));
     }
 
-    /// What asks for words of a process that a person approved meanwhile asks no more.
+    /// Approves the calls that wait at a gate although a person has approved their command meanwhile.
     fn agree(&mut self) {
         let approval = Approval(self.0);
         let agreed = |gate: &Gate| match &gate.kind {
@@ -148,7 +149,7 @@ impl Answers<'_> {
         }
     }
 
-    /// This asking is answered without a verdict: after a resume the gate asks under another number.
+    /// Closes the gate without a verdict. It opens again under another number after a resume.
     fn close_asking(&mut self, gate: &Gate) {
         let n = self.0.gates.next();
         match &gate.kind {
@@ -192,15 +193,15 @@ impl Answers<'_> {
         }
     }
 
-    /// Nobody can be asked: gates and questions rest until an answer or a resume (spec 11.8).
+    /// Lets gates and questions rest until an answer or a resume, because nobody can be asked (spec 11.8).
     pub fn wait_for_person(&mut self, outcome: Outcome) {
         self.0.progress.wait(outcome);
-        // They reserve nothing.
+        // Gates and questions at rest reserve nothing.
         let _ = self.0.in_flight.abort(|key| matches!(key, EffectKey::Gate(_) | EffectKey::Question { .. }));
     }
 }
 
-/// Whether a gate can take the answer (spec 11.5).
+/// Checks that the gate can take the answer (spec 11.5).
 pub(super) fn check_answer(gate: &Gate, answer: &Answer) -> Result<(), Reject> {
     let does_not_fit = || Err(Reject::AnswerDoesNotFit(gate.clone()));
     match (&gate.kind, answer) {
@@ -215,7 +216,8 @@ pub(super) fn check_answer(gate: &Gate, answer: &Answer) -> Result<(), Reject> {
     }
 }
 
-/// The verdict of a gate that shows one thing: approved, or denied with words. `all` never answers it (spec 11.5).
+/// Reads the verdict for a gate that shows one thing: approved, or denied with words. `all` never answers such a gate
+/// (spec 11.5).
 fn single(gate: &Gate, task: &Slug, answer: &Answer) -> Result<Result<(), String>, Reject> {
     match answer {
         Answer::Listed => Ok(Ok(())),

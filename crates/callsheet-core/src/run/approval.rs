@@ -1,4 +1,4 @@
-//! What a person is to approve or to answer: open gates and questions, and what waits at them (spec 2.7, 11).
+//! What a person must approve or answer: open gates, open questions, and what waits for them (spec 2.7, 11).
 
 use crate::nouns::{ApprovalMode, ExecutionId, Slug, ToolEffect};
 use crate::record::{EffectKey, Gate, GateKind};
@@ -19,20 +19,20 @@ impl<'a> Approval<'a> {
         self.0.settings().approval
     }
 
-    /// Whether the task may run as far as spec 2.7 is concerned. What a task calls may run as long as that may.
+    /// Whether spec 2.7 lets the task run. A task that another task calls also needs the approval of its caller.
     pub fn has(self, task: &TaskRun) -> bool {
         let own = |task: &TaskRun| self.0.gates.is_approved(task, self.mode());
         let caller = task.below.as_ref().and_then(|caller| self.0.tasks.get(caller));
         own(task) && caller.is_none_or(own)
     }
 
-    /// Whether a task is part of a template that a task at work calls.
+    /// Whether the task is part of a template that a running task calls.
     pub fn is_called(self, task: &TaskRun) -> bool {
         let caller = task.below.as_ref().and_then(|caller| self.0.tasks.get(caller));
         caller.is_some_and(|caller| caller.is_executing() && self.has(caller))
     }
 
-    /// Changes and calls of the task wait for a person (spec 11.2).
+    /// Whether the changes and calls of the task wait for a person (spec 11.2).
     pub fn holds_acts_of(self, task: &TaskRun) -> bool {
         self.0.gates.hold_acts_of(task, self.mode())
     }
@@ -41,7 +41,7 @@ impl<'a> Approval<'a> {
         self.0.tasks.unapproved(step).filter(move |task| self.waits_for_approval(task))
     }
 
-    /// Unapproved writers of a step and of those behind it: the before-run gate lists them together.
+    /// The unapproved writers of a step and of all later steps. The before-run gate lists them together.
     pub fn writers_from(self, step: usize) -> impl Iterator<Item = &'a TaskRun> {
         self.0.tasks.unapproved_from(step).filter(move |task| self.waits_for_approval(task))
     }
@@ -50,36 +50,38 @@ impl<'a> Approval<'a> {
         task.writer.is_some() && !task.state().is_ended() && !self.has(task)
     }
 
-    /// Writers that the before-run gate of a step waits for: they are still to be refined.
+    /// The writers that must still be refined before the before-run gate of the step opens.
     pub fn gate_waits_for(self, step: usize) -> impl Iterator<Item = &'a TaskRun> {
         self.writers_from(step).filter(|task| !may_be_asked_about(task))
     }
 
-    /// A call whose tool does not only read, unless it only stages a change set, which has a gate of its own.
+    /// Whether calls of the tool need a gate. A tool that only reads needs none. A tool that only stages a change set
+    /// needs none either, because the change set has its own gate.
     pub fn gates_tool(self, tool: &str) -> bool {
         let policy = self.0.policy(tool);
         policy.effect != ToolEffect::Read && !policy.stages_changes()
     }
 
-    /// Whether no answer but one to the call itself covers a call of the tool.
+    /// Whether a call of the tool needs an answer of its own, so that no other approval covers it.
     pub fn needs_own_answer(self, tool: &str) -> bool {
         self.0.policy(tool).unheld
     }
 
-    /// A process of the same place in the tree was started, did not end, and nobody agreed since that it runs again.
+    /// Whether a process at the same place in the tree was started and did not end, and nobody has approved a
+    /// repetition since.
     pub fn would_run_again(self, task: &Slug) -> bool {
         self.0.gates.unended().any(|unended| self.0.operators.are_of_one_place(task, unended))
     }
 
-    /// The words of a process of a template, with the files that are written for it: an approval holds for the same ones in
-    /// the whole run (spec "Templates" 8).
+    /// The command of a template's process, including the files that are written for it. An approval is valid for the
+    /// same command in the whole run (spec "Templates" 8).
     pub fn words_of(self, task: &Slug, run: &ExecutionId, call: &str) -> Option<String> {
         let call = self.process_call(task, run, call)?;
         let arguments = &call.call.arguments;
         Some(arguments.get("binding").or_else(|| arguments.get("argv"))?.to_string())
     }
 
-    /// Whether a person approved the words of a process, and is not asked whether it runs again.
+    /// Whether a person approved the command of a process and need not be asked whether it runs again.
     pub fn has_words_of(self, task: &Slug, run: &ExecutionId, call: &str) -> bool {
         let alone = |call: &ToolRun| call.asks_again() || self.needs_own_answer(&call.call.name);
         let alone = self.process_call(task, run, call).is_some_and(alone);
@@ -90,7 +92,7 @@ impl<'a> Approval<'a> {
         self.0.tasks.get(task).filter(|task| task.is_process())?.run(run)?.call(call)
     }
 
-    /// Calls of executions under way that may wait for a person.
+    /// The calls of unfinished executions that may wait for a person.
     pub fn calls(self) -> impl Iterator<Item = (&'a Slug, &'a ExecutionId, &'a ToolRun)> {
         self.0.tasks.asking().filter(|task| task.is_executing()).flat_map(|task| {
             let runs = task.runs.iter().filter(|run| !run.is_ended());
@@ -127,7 +129,8 @@ impl<'a> Approval<'a> {
         self.questions().any(|question| question.key() == *key)
     }
 
-    /// Open gates in the order they were opened, then questions; also while the run waits for somebody who is not there.
+    /// The open gates in the order in which they were opened, then the open questions. Includes those of a run that
+    /// waits for an absent person.
     pub fn asking(self) -> Vec<Effect> {
         if !self.0.stage().is_working() {
             return Vec::new();
@@ -137,7 +140,8 @@ impl<'a> Approval<'a> {
         gates.into_iter().map(Effect::AskApproval).chain(self.questions()).collect()
     }
 
-    /// The other open gates before calls of the same tool by the same node of a template, in the order they were opened.
+    /// The other open gates before calls of the same tool by the same template node, in the order in which they were
+    /// opened.
     pub fn equal_calls(self, gate: &Gate) -> Vec<Gate> {
         let Some((tool, work)) = self.work_of_call(gate) else { return Vec::new() };
         let same = |other: &Gate| {
@@ -159,7 +163,7 @@ impl<'a> Approval<'a> {
     }
 }
 
-/// Nothing but what it reads and a person comes before the writer runs.
+/// Whether the writer waits only for its inputs and for a person.
 pub(super) fn may_be_asked_about(writer: &TaskRun) -> bool {
     match writer.state() {
         State::Ready => true,

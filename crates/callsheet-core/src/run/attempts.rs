@@ -1,51 +1,57 @@
-//! The model calls of one work unit: attempts, the reply that waits to be read, what the last refused one lacked.
+//! The model calls of one work unit: its attempts, the reply that waits to be read, and the issues of the last
+//! refused reply.
 
 use crate::issue::Issue;
 use crate::nouns::BlobId;
 use crate::record::CallKey;
+use crate::units::counted;
 
-/// State of one phase of one unit. `admitted` means that the unit holds one of the `jobs` slots (spec 2.6).
+/// The attempts of one phase of one unit. `admitted` means that the unit has one of the `jobs` slots (spec 2.6).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attempts {
     /// The current attempt, from 1.
     pub attempt: u32,
-    /// Reference budgets are multiplied by this (spec 12.3).
+    /// The factor for reference budgets (spec 12.3).
     pub scale: f64,
-    /// Issues of the last refused reply or rejected change set; empty on the first attempt.
+    /// The issues of the last refused reply or rejected change set. Empty on the first attempt.
     pub issues: Vec<Issue>,
-    /// The last refused reply: the previous proposal of plan and iteration.
+    /// The last refused reply, which plan and iteration show as the previous proposal.
     pub refused: Option<BlobId>,
-    /// The last failure was one of communication (spec 12.3).
+    /// Whether communication failed on the last attempt (spec 12.3).
     pub communication: bool,
     /// A recorded reply that nobody has read yet.
     pub reading: Option<CallKey>,
-    /// Its first call, or that of the turn, is in `Run::minimum_calls`.
+    /// Whether `Run::minimum_calls` already counts its first call, or the first call of the turn.
     pub counted: bool,
-    /// The unit holds a slot.
+    /// Whether the unit has a slot.
     pub admitted: bool,
-    /// Milliseconds its model calls took so far.
+    /// Milliseconds that its model calls took so far.
     pub busy_ms: u64,
 }
 
 /// Why a phase makes no further attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GivenUp {
-    /// All were made.
+    /// All attempts were used.
     UsedUp,
-    /// This one, from 1, repeated the refused reply word for word.
+    /// The attempt with this number, from 1, repeated the refused reply word for word.
     Repeated(u32),
 }
 
 impl GivenUp {
-    /// For a person, behind what could not be had. `attempts`: what attempts are called; `max`: how many a phase has.
-    pub(super) fn words(self, attempts: &str, max: u32) -> String {
+    /// The end of a sentence for a person about what could not be had. `max` is the number of attempts in a phase.
+    pub(super) fn words(self, max: u32) -> String {
         match self {
-            Self::UsedUp => format!("after {max} {attempts}"),
+            Self::UsedUp => format!("after {}", attempts_in_words(max)),
             Self::Repeated(made) => {
-                format!("after {made} {attempts}: the model repeated its rejected reply word for word")
+                format!("after {}: the model repeated its rejected reply word for word", attempts_in_words(made))
             }
         }
     }
+}
+
+fn attempts_in_words(number: u32) -> String {
+    counted(usize::try_from(number).unwrap_or(usize::MAX), "attempt")
 }
 
 impl Default for Attempts {
@@ -65,7 +71,7 @@ impl Default for Attempts {
 }
 
 impl Attempts {
-    /// Uses up an attempt; true when it was the last of `max`.
+    /// Uses up an attempt. Returns true if it was the last of `max`.
     pub(super) fn use_up(&mut self, max: u32) -> bool {
         self.reading = None;
         if self.attempt >= max {
@@ -76,7 +82,8 @@ impl Attempts {
         false
     }
 
-    /// A reply was refused (spec 12.2). One that comes again word for word ends the phase: asking further does not help.
+    /// Notes that a reply was refused (spec 12.2). If the model repeats a refused reply word for word, the phase
+    /// ends, because further attempts would not help.
     pub(super) fn refuse(&mut self, issues: Vec<Issue>, reply: Option<BlobId>, max: u32) -> Option<GivenUp> {
         let repeated = reply.is_some() && self.refused == reply;
         self.issues = issues;
@@ -89,19 +96,20 @@ impl Attempts {
         self.use_up(max).then_some(GivenUp::UsedUp)
     }
 
-    /// The prompt did not fit (spec 12.3): budgets shrink by 30 %.
+    /// Notes that the prompt did not fit (spec 12.3), and reduces budgets by 30 %.
     pub(super) fn overflow(&mut self, max: u32) -> bool {
         self.scale *= 0.7;
         self.communication = false;
         self.use_up(max)
     }
 
-    /// A phase that ended without a reply begins again at a resume; what it had tried is still counted as time.
+    /// New attempts for a phase that ended without a reply, for a resume. The time of the former attempts still
+    /// counts.
     pub(super) fn renewed(&self) -> Self {
         Self { busy_ms: self.busy_ms, reading: self.reading.clone(), counted: self.counted, ..Self::default() }
     }
 
-    /// The unit ended: its slot is free, its reply is read.
+    /// Ends the unit: frees its slot and drops the reply that waits to be read.
     pub(super) fn close(&mut self) {
         self.reading = None;
         self.admitted = false;

@@ -1,4 +1,5 @@
-//! Model calls: records of those that gave a reply, numbers of all, attempts of those for lists, and how few were needed.
+//! Model calls: the records of calls that gave a reply, the call numbers, the attempts at lists, and the minimum
+//! number of calls.
 
 use std::collections::BTreeMap;
 
@@ -12,26 +13,26 @@ use super::totals::CallRecord;
 /// The model calls of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Calls {
-    /// In the order their replies were recorded.
+    /// The records, in the order of their replies.
     records: Vec<CallRecord>,
-    /// Places in `records`.
+    /// Positions in `records` by key.
     index: BTreeMap<CallKey, usize>,
-    /// Places in `records` of those of each task.
+    /// Positions in `records` of the calls of each task.
     of_task: BTreeMap<Slug, Vec<usize>>,
-    /// The last number of each phase, task and execution.
+    /// The last call number of each phase, task and execution.
     numbers: BTreeMap<(Phase, Option<Slug>, Option<ExecutionId>), u32>,
     route: Attempts,
     plan: Attempts,
     iterate: Attempts,
     follow: Attempts,
     join: Attempts,
-    /// The least number of calls that what happened so far needs (spec 2.14).
+    /// The smallest number of calls that the run so far needed (spec 2.14).
     minimum: u32,
     /// Repairs by code (spec 4.3).
     repairs: BTreeMap<String, u32>,
-    /// Tool calls finished.
+    /// The number of finished tool calls.
     tools: u32,
-    /// So many of the first records may be used again.
+    /// How many of the first records may be reused.
     offered: usize,
 }
 
@@ -40,12 +41,12 @@ impl Calls {
         &self.records
     }
 
-    /// A person had something done again: what comes back may use the replies so far.
+    /// Allows calls to reuse the replies so far, because a person had something done again.
     pub fn offer(&mut self) {
         self.offered = self.records.len();
     }
 
-    /// Those whose replies calls of this run may have, oldest first.
+    /// The records whose replies calls of this run may reuse, oldest first.
     pub fn offered(&self) -> &[CallRecord] {
         self.records.get(..self.offered).unwrap_or_default()
     }
@@ -54,13 +55,13 @@ impl Calls {
         self.records.get(*self.index.get(key)?)
     }
 
-    /// Those of one task, by the slug it had.
+    /// The records of one task, by the slug that the task had then.
     pub fn of_task(&self, task: &Slug) -> impl DoubleEndedIterator<Item = &CallRecord> {
         let places = self.of_task.get(task).map(Vec::as_slice).unwrap_or_default();
         places.iter().filter_map(|place| self.records.get(*place))
     }
 
-    /// A call gave a reply; its record gets the next number.
+    /// Adds the record of a call that gave a reply, under the next number.
     pub fn add(&mut self, record: CallRecord) {
         let place = self.records.len();
         self.index.insert(record.key.clone(), place);
@@ -71,7 +72,7 @@ impl Calls {
         self.records.push(CallRecord { number, ..record });
     }
 
-    /// What came of the reading of a reply. Returns the reply.
+    /// Notes the result of reading a reply. Returns the reply.
     pub fn note_reading(
         &mut self,
         key: &CallKey,
@@ -89,9 +90,9 @@ impl Calls {
         Some(record.reply.clone())
     }
 
-    /// The changes that the last reply of an execution asked for could not be made. Returns the reply.
+    /// Notes that the changes in the last reply of an execution could not be applied. Returns the reply.
     pub fn note_rejection(&mut self, task: &Slug, run: &ExecutionId, issues: &[Issue]) -> Option<BlobId> {
-        // A review asks for none.
+        // The reply of a review contains no changes.
         let of_run = |record: &&mut CallRecord| {
             let call = &record.key;
             call.phase != Phase::Review && call.task.as_ref() == Some(task) && call.run.as_ref() == Some(run)
@@ -101,7 +102,7 @@ impl Calls {
         Some(record.reply.clone())
     }
 
-    /// The number of the last call of a phase, task and execution; 0: there was none.
+    /// The number of the last call of a phase, task and execution. 0 if there was none.
     pub fn last_number(&self, phase: Phase, task: Option<&Slug>, run: Option<&ExecutionId>) -> u32 {
         self.numbers.get(&(phase, task.cloned(), run.cloned())).copied().unwrap_or(0)
     }
@@ -118,7 +119,7 @@ impl Calls {
         self.tools
     }
 
-    /// A tool call is over.
+    /// Counts a finished tool call.
     pub fn note_tool(&mut self) {
         self.tools = self.tools.saturating_add(1);
     }
@@ -127,17 +128,18 @@ impl Calls {
         self.minimum
     }
 
-    /// One more was needed.
+    /// Counts one more necessary call.
     pub fn need_one(&mut self) {
         self.minimum = self.minimum.saturating_add(1);
     }
 
-    /// One less was needed: it was never sent.
+    /// Counts one necessary call less, because the call was never sent.
     pub fn need_one_less(&mut self) {
         self.minimum = self.minimum.saturating_sub(1);
     }
 
-    /// Attempts of a phase that is of no task: at a list, or at the answer; `None`: it is of tasks.
+    /// The attempts of a phase without a task: a phase that makes a list, or the answer. `None` if the phase belongs
+    /// to tasks.
     pub fn list(&self, phase: Phase) -> Option<&Attempts> {
         match phase {
             Phase::Route => Some(&self.route),
@@ -160,38 +162,38 @@ impl Calls {
         }
     }
 
-    /// The list of the phase is asked for anew; what was tried counts as time.
+    /// Starts the phase again. The time of the former attempts still counts.
     pub fn restart_list(&mut self, phase: Phase) {
         if let Some(attempts) = self.list_mut(phase) {
             *attempts = Attempts { busy_ms: attempts.busy_ms, ..Attempts::default() };
         }
     }
 
-    /// Attempts at it begin again at a resume.
+    /// Gives the phase new attempts for a resume.
     pub fn renew_list(&mut self, phase: Phase) {
         if let Some(attempts) = self.list_mut(phase) {
             *attempts = attempts.renewed();
         }
     }
 
-    /// Nothing is known any more of attempts at it.
+    /// Forgets all attempts of the phase.
     pub fn forget_list(&mut self, phase: Phase) {
         if let Some(attempts) = self.list_mut(phase) {
             *attempts = Attempts::default();
         }
     }
 
-    /// A call for a list or for the answer holds a slot.
+    /// Whether a call for a list or for the answer has a slot.
     pub fn asks_for_list(&self) -> bool {
         [&self.route, &self.plan, &self.iterate, &self.follow, &self.join].iter().any(|attempts| attempts.admitted)
     }
 
-    /// No call for a list holds a slot any more.
+    /// Frees the slots of calls for lists.
     pub fn release_lists(&mut self) {
         self.lists_mut().for_each(|attempts| attempts.admitted = false);
     }
 
-    /// A list was accepted: no call for one is in progress any more.
+    /// Ends all calls for lists, because a list was accepted.
     pub fn close_lists(&mut self) {
         for attempts in self.lists_mut() {
             attempts.close();
@@ -203,7 +205,7 @@ impl Calls {
         [&mut self.route, &mut self.plan, &mut self.iterate, &mut self.follow, &mut self.join].into_iter()
     }
 
-    /// Milliseconds of the calls for the next list, and for the answer, so far.
+    /// Milliseconds spent so far on calls for the next list and for the answer.
     pub fn list_ms(&self) -> u64 {
         [&self.route, &self.plan, &self.iterate, &self.follow, &self.join]
             .into_iter()

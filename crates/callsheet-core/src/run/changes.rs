@@ -1,4 +1,4 @@
-//! Change sets that are not on disk yet, and how often files may have changed so far.
+//! Change sets that are not on disk yet, and the revision of the workspace.
 
 use std::collections::BTreeMap;
 
@@ -7,37 +7,38 @@ use crate::record::{ChangeSet, CheckReport, EffectKey, Gate, GateKind, RefusedPa
 
 use super::effect::Effect;
 
-/// Change sets on their way to the disk.
+/// The change sets that are not on disk yet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct ChangeSets {
     sets: BTreeMap<SetKey, PendingSet>,
-    /// Counts what may have changed files: applied sets, calls of tools that do not only read, resumes.
+    /// Grows with each event that may have changed files: applied sets, calls of tools that do not only read,
+    /// resumes.
     workspace_revision: u32,
 }
 
-/// Where a change set came from.
+/// The source of a change set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SetSource {
-    /// The accepted reply of the run.
+    /// The accepted reply of the execution.
     Reply,
     /// The tool call with this id.
     Call(String),
 }
 
-/// Where a change set stands.
+/// The stage of a change set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SetStage {
-    /// To be checked on a copy of the project.
+    /// It must be checked on a copy of the project.
     Unchecked,
-    /// At the before-apply gate of this number.
+    /// It waits at the before-apply gate with this number.
     Gated(u32),
-    /// To be applied.
+    /// It must be applied.
     Approved,
-    /// Its apply was interrupted and must be taken back before anything else.
+    /// Its application was interrupted and must be rolled back before anything else.
     RollBack,
 }
 
-/// Identity of a change set.
+/// The identity of a change set.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SetKey {
     pub task: Slug,
@@ -51,11 +52,11 @@ pub(super) struct PendingSet {
     pub changes: ChangeSet,
     pub source: SetSource,
     pub stage: SetStage,
-    /// What a person refused of it.
+    /// The part that a person refused.
     pub refused: Option<RefusedPart>,
-    /// Its task started anew meanwhile.
+    /// Whether the task has started again since.
     pub stale: bool,
-    /// How its check came out, once it was checked.
+    /// The result of its check, once it was checked.
     pub check: Option<CheckReport>,
 }
 
@@ -64,7 +65,7 @@ impl ChangeSets {
         self.workspace_revision
     }
 
-    /// Files may have changed.
+    /// Notes that files may have changed.
     pub fn note_change(&mut self) {
         self.workspace_revision = self.workspace_revision.saturating_add(1);
     }
@@ -77,12 +78,12 @@ impl ChangeSets {
         self.sets.insert(key, set);
     }
 
-    /// It is on disk, or will never be.
+    /// Removes a change set that is on disk, or that will never be.
     pub fn take(&mut self, key: &SetKey) -> Option<PendingSet> {
         self.sets.remove(key)
     }
 
-    /// Those of one execution.
+    /// The change sets of one execution.
     pub fn of_execution(&self, task: &Slug, run: &ExecutionId) -> impl Iterator<Item = (&SetKey, &PendingSet)> {
         self.sets.iter().filter(move |(key, _)| key.task == *task && key.run == *run)
     }
@@ -96,12 +97,12 @@ impl ChangeSets {
         self.sets.iter()
     }
 
-    /// Whether a task has any.
+    /// Whether a task has change sets.
     pub fn has_any_of(&self, task: &Slug) -> bool {
         self.sets.keys().any(|key| key.task == *task)
     }
 
-    /// Open gates before applies.
+    /// The open before-apply gates.
     pub fn open_gates(&self) -> impl Iterator<Item = Gate> {
         self.sets.iter().filter_map(|(key, set)| match set.stage {
             SetStage::Gated(n) => {
@@ -112,7 +113,7 @@ impl ChangeSets {
         })
     }
 
-    /// Interrupted applies, which are taken back before anything else (spec 2.18).
+    /// The interrupted applications, which must be rolled back before anything else (spec 2.18).
     pub fn roll_backs(&self) -> impl Iterator<Item = Effect> {
         let interrupted = self.sets.iter().filter(|(_, set)| set.stage == SetStage::RollBack);
         interrupted.map(|(key, set)| Effect::RollBack {
@@ -123,7 +124,7 @@ impl ChangeSets {
         })
     }
 
-    /// Its check is over: it goes on to a gate, or to the disk.
+    /// Notes the result of the check and moves the change set to its next stage.
     pub fn checked(&mut self, key: &SetKey, check: &CheckReport, stage: SetStage) {
         if let Some(set) = self.sets.get_mut(key) {
             set.check = Some(check.clone());
@@ -135,7 +136,7 @@ impl ChangeSets {
         self.set_stage(key, SetStage::Approved);
     }
 
-    /// The gate asks again, under another number.
+    /// Opens the gate again under another number.
     pub fn gate(&mut self, key: &SetKey, n: u32) {
         self.set_stage(key, SetStage::Gated(n));
     }
@@ -144,7 +145,7 @@ impl ChangeSets {
         self.sets.get_mut(key).into_iter().for_each(|set| set.stage = stage);
     }
 
-    /// What a person kept takes the place of the set, under its number (spec 11.4).
+    /// Replaces the set by the part that the person kept, under the same number (spec 11.4).
     pub fn keep_part(&mut self, key: &SetKey, kept: &ChangeSet, refused: &RefusedPart) {
         if let Some(set) = self.sets.get_mut(key) {
             set.changes = kept.clone();
@@ -153,14 +154,14 @@ impl ChangeSets {
         }
     }
 
-    /// The process ended in the midst of an apply.
+    /// Notes that the process ended while it applied the set.
     pub fn interrupt(&mut self, apply: &EffectKey) {
         if let Some((_, set)) = self.sets.iter_mut().find(|(key, _)| key.apply() == *apply) {
             set.stage = SetStage::RollBack;
         }
     }
 
-    /// An interrupted apply was taken back; it is made again if its task still wants it.
+    /// Notes that an interrupted application was rolled back. The set is applied again if its task still needs it.
     pub fn rolled_back(&mut self, key: &SetKey, wanted: bool) {
         match self.sets.get(key) {
             Some(set) if wanted && !set.stale => self.approve(key),
@@ -170,14 +171,15 @@ impl ChangeSets {
         }
     }
 
-    /// What is to be taken back of a task that starts anew is taken back, and not applied again after it.
+    /// Marks the change sets of a task that starts again. An interrupted application is still rolled back, but not
+    /// repeated.
     pub fn make_stale(&mut self, task: &Slug) {
         for (_, set) in self.sets.iter_mut().filter(|(key, _)| key.task == *task) {
             set.stale = true;
         }
     }
 
-    /// Gives up what of a task waits for a person. What is being applied, or taken back, stays.
+    /// Drops the change sets of a task that wait for a person. Keeps those that are being applied or rolled back.
     pub fn abort_task(&mut self, task: &Slug, is_in_flight: impl Fn(&EffectKey) -> bool) {
         self.sets.retain(|key, set| key.task != *task || set.stage == SetStage::RollBack || is_in_flight(&key.apply()));
     }

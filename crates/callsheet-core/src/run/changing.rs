@@ -1,4 +1,4 @@
-//! Change sets on their way to the disk (spec 3.10): staged, applied, moved, refused, taken back.
+//! Moves change sets towards the disk (spec 3.10): stages, applies, rebases, rejects and reverts them.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ use super::state::State;
 use super::task::TaskRun;
 use super::{Run, limits};
 
-/// Moves change sets on.
+/// Moves change sets from stage to stage.
 pub(super) struct Changing<'a>(pub &'a mut Run);
 
 impl Changing<'_> {
-    /// An execution reply was accepted; its changes still have to be approved and applied.
+    /// Takes an accepted execution reply. Its changes still have to be approved and applied.
     pub fn accepted(&mut self, slug: &Slug, id: &ExecutionId, result: &ResultParts) {
         let revision = self.0.changes.revision();
         let Some(run) = self.0.tasks.get_mut(slug).and_then(|task| task.run_mut(id)) else { return };
@@ -47,7 +47,7 @@ impl Changing<'_> {
         set
     }
 
-    /// Where a new change set of the task begins.
+    /// The first stage of a new change set of the task.
     fn first_stage(&mut self, slug: &Slug) -> SetStage {
         if self.0.tasks.get(slug).is_some_and(|task| Approval(self.0).holds_acts_of(task)) {
             SetStage::Gated(self.0.gates.next())
@@ -56,13 +56,14 @@ impl Changing<'_> {
         }
     }
 
-    /// The execution that a change set belongs to, if it is still under way.
+    /// The execution that a change set belongs to, if it has not ended.
     fn owner_mut(&mut self, key: &SetKey) -> Option<&mut Execution> {
         let task = self.0.tasks.get_mut(&key.task).filter(|task| is_under_way(task))?;
         task.run_mut(&key.run)
     }
 
-    /// A change set was checked (spec 10.10). The first failure goes back to the model, as long as it has an attempt left.
+    /// Notes the check of a change set (spec 10.10). The first failure goes back to the model if it has an attempt
+    /// left.
     pub fn checked(&mut self, key: &SetKey, check: &CheckReport, issues: &[Issue]) {
         self.0.in_flight.end(&key.attempt());
         let max = limits::attempts(self.0);
@@ -84,7 +85,7 @@ impl Changing<'_> {
         owner.attempts.refuse(issues.to_vec(), reply, max);
     }
 
-    /// Changes whose check is no longer set go on without one.
+    /// Lets changes go on without a check if the settings no longer contain their check.
     pub fn skip_lost_checks(&mut self) {
         let unchecked = self.0.changes.iter().filter(|(_, set)| set.stage == SetStage::Unchecked);
         let lost = |key: &SetKey| self.0.tasks.get(&key.task).is_none_or(|task| check_of(self.0, task).is_none());
@@ -119,8 +120,8 @@ impl Changing<'_> {
         }
     }
 
-    /// A set that fits the files as they are now takes the place of one that does not, under the next number. Where its
-    /// hunks are others than those that were approved, or that a gate shows, the gate asks again.
+    /// Replaces a set that no longer fits by one that fits the current files, under the next number. The gate asks
+    /// again if the hunks differ from those that were approved or that a gate shows.
     pub fn rebased(&mut self, key: &SetKey, changes: &ChangeSet, as_shown: bool) {
         self.0.in_flight.end(&key.apply());
         let Some(pending) = self.0.changes.take(key) else { return };
@@ -158,14 +159,14 @@ impl Changing<'_> {
         let max = limits::attempts(self.0);
         let Some(owner) = self.owner_mut(key) else { return };
         owner.phase = ExecutionPhase::Working;
-        // No other reply gives a right to write: a person has to free the cause.
+        // Another reply cannot make the file readable. A person must do that.
         if issues.iter().all(|issue| issue.code == IssueCode::FileUnreadable) {
             let reason = "its changes could not be written".to_owned();
             owner.fail(Failure { reason, issues: issues.to_vec(), ..Failure::default() });
             return;
         }
         if let Some(given_up) = owner.attempts.refuse(issues.to_vec(), reply, max) {
-            let reason = format!("no valid reply {}", given_up.words("attempts", max));
+            let reason = format!("no valid reply {}", given_up.words(max));
             owner.fail(Failure { reason, issues: issues.to_vec(), ..Failure::default() });
             if given_up == GivenUp::UsedUp {
                 self.0.progress.notified_mut().note_reached(Limit::Attempts);
@@ -173,14 +174,14 @@ impl Changing<'_> {
         }
     }
 
-    /// An interrupted apply was taken back.
+    /// Notes that an interrupted application was rolled back.
     pub fn rolled_back(&mut self, key: &SetKey) {
         self.0.in_flight.end(&key.roll_back());
         let wanted = self.0.tasks.get(&key.task).is_some_and(is_under_way);
         self.0.changes.rolled_back(key, wanted);
     }
 
-    /// A person took applied changes back, usually after the run.
+    /// Notes that a person took applied changes back, usually after the run.
     pub fn reverted(&mut self, task: &Slug, set: u32) {
         let Some(entry) = self.0.tasks.get_mut(task) else { return };
         if let Some(applied) = entry.applied.iter_mut().find(|applied| applied.set == set && !applied.reverted) {
@@ -190,14 +191,14 @@ impl Changing<'_> {
     }
 }
 
-/// The check of a task's changes: that of its skill, if the settings have a command of this name.
+/// The name and command of the check for a task: the check of its skill, if the settings have a command of this name.
 pub(super) fn check_of<'a>(run: &'a Run, task: &'a TaskRun) -> Option<(&'a str, &'a [String])> {
     let name = task.skill.as_ref()?.check.as_deref()?;
     let argv = run.settings().checks.get(name).filter(|argv| !argv.is_empty())?;
     Some((name, argv))
 }
 
-/// Its execution is under way now, or after a resume.
+/// Whether the task's execution is under way now, or after a resume.
 fn is_under_way(task: &TaskRun) -> bool {
     task.is_executing() || (task.has_begun() && task.state() == State::Cancelled)
 }

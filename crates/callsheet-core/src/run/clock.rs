@@ -1,5 +1,5 @@
-//! How far a run has got: the number and the time of the last entry, and the orders that entries carried out. A run knows no
-//! other time.
+//! How far a run has got: the number and time of the last log entry, and the orders that log entries carried out. A
+//! run has no other clock.
 
 use std::collections::BTreeSet;
 
@@ -9,41 +9,41 @@ use crate::events::LogEntry;
 
 use super::state::Stopwatch;
 
-/// The last entry, the orders, and how long work was in flight.
+/// The last log entry, the orders, and how long work was in flight.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Clock {
     /// Milliseconds since the Unix epoch.
     now: u64,
     last_entry: u64,
-    /// Keys of the orders that entries carried out.
+    /// The keys of orders that log entries carried out.
     orders: BTreeSet<String>,
     work: Stopwatch,
     times: Times,
-    /// What stood in the record at the last resume.
+    /// What the record already contained at the last resume.
     reused: Option<Reuse>,
-    /// Milliseconds at which the current list could have existed with unlimited slots.
+    /// The time, in milliseconds, at which the current list could have existed with unlimited slots.
     ideal_list_ms: u64,
 }
 
-/// What the time of a run went to, milliseconds. Each moment counts once; that in which no process ran counts only if the
-/// run waited for a person.
+/// How the time of a run was spent, in milliseconds. Each moment counts once. Time without a process counts only if
+/// the run waited for a person.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Times {
-    /// A model was asked, whatever else went on.
+    /// Time with a model call in flight, whatever else was in flight.
     pub models_ms: u64,
-    /// No model was asked: tools, checks, changes, and code of ours.
+    /// Time without a model call: tools, checks, changes and Callsheet's own code.
     pub working_ms: u64,
-    /// Nothing but an answer of a person was outstanding.
+    /// Time in which only an answer of a person was outstanding.
     pub you_ms: u64,
 }
 
 impl Times {
-    /// Without waiting for a person.
+    /// The time without waiting for a person.
     pub fn busy_ms(&self) -> u64 {
         self.models_ms.saturating_add(self.working_ms)
     }
 
-    /// All of it.
+    /// The whole time.
     pub fn total_ms(&self) -> u64 {
         self.busy_ms().saturating_add(self.you_ms)
     }
@@ -59,20 +59,20 @@ impl Times {
     }
 }
 
-/// What a resume had not to do again.
+/// What a resume did not have to repeat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Reuse {
-    /// Model calls whose replies stand in the record.
+    /// Model calls whose replies are in the record.
     pub calls: u32,
-    /// Calls that were cut off, and are made again.
+    /// Calls that were interrupted and are made again.
     pub repeated: u32,
-    /// US dollars that these replies cost, as far as known.
+    /// What these replies cost in US dollars, as far as known.
     pub saved_usd: f64,
-    /// Milliseconds of work until then.
+    /// Milliseconds of work before the resume.
     pub saved_ms: u64,
 }
 
-/// What a stretch of time counts as.
+/// The kind of a stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TimeKind {
     Models,
@@ -90,18 +90,18 @@ impl Clock {
         self.last_entry
     }
 
-    /// Whether an order of this key was carried out.
+    /// Whether an order with this key was carried out.
     pub fn has_carried_out(&self, key: &str) -> bool {
         self.orders.contains(key)
     }
 
-    /// An entry was applied.
+    /// Notes that a log entry was applied.
     pub fn tick(&mut self, at: u64, entry: &LogEntry) {
         (self.now, self.last_entry) = (at, entry.n);
         self.orders.extend(entry.orders.iter().map(|order| order.key.clone()));
     }
 
-    /// An entry is about to be applied; until it came, the run did this.
+    /// Adds the time since the last log entry to the kind of work that the run did.
     pub fn spend(&mut self, at: u64, kind: TimeKind) {
         self.times.add(kind, at.saturating_sub(self.now));
     }
@@ -116,12 +116,12 @@ impl Clock {
         times
     }
 
-    /// The run is resumed with so many replies in its record.
+    /// Notes how much of the record a resume reuses.
     pub fn note_reuse(&mut self, reuse: Reuse) {
         self.reused = Some(Reuse { saved_ms: self.times.busy_ms(), ..reuse });
     }
 
-    /// What the last resume had not to do again.
+    /// What the last resume did not have to repeat.
     pub fn reused(&self) -> Option<Reuse> {
         self.reused
     }
@@ -131,7 +131,7 @@ impl Clock {
         self.work.spent_ms(at)
     }
 
-    /// Work is in flight from now on, or none is.
+    /// Notes whether work is in flight from now on.
     pub fn set_working(&mut self, working: bool) {
         self.work.set(working, self.now);
     }

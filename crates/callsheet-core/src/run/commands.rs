@@ -1,4 +1,4 @@
-//! What a person changes in a run that is under way (spec 2.18): tasks done again or taken off the list.
+//! What a person changes in a run that is under way (spec 2.18): tasks are repeated or removed from the list.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,12 +15,12 @@ use super::state::State;
 use super::task::{CallReuse, Refined, RemovedBy, TaskPhase, TaskRun};
 use super::task_change::TaskChange;
 
-/// Does what a person commands.
+/// Carries out what a person commands.
 pub(super) struct Commands<'a>(pub &'a mut Run);
 
 impl Commands<'_> {
-    /// A person has a task done again that ended. What it had blocked comes back, too, and so does what reads a result that
-    /// it had given.
+    /// Repeats an ended task for a person. Tasks that it blocked come back, and so do tasks that read its former
+    /// result.
     pub fn retry(&mut self, slug: &Slug, skills: &BTreeMap<String, SkillPolicy>) {
         if self.0.tasks.get(slug).is_some_and(|task| task.state() == State::Done) {
             return self.redo(slug, skills);
@@ -30,13 +30,13 @@ impl Commands<'_> {
             return self.come_back(slug, BTreeSet::new(), skills);
         }
         self.revive(slug, skills);
-        // Replies of another run that the task may have used do not serve it again.
+        // The task must not reuse the replies of another run again.
         self.0.tasks.get_mut(slug).into_iter().for_each(|task| task.reuse = CallReuse::Forbidden);
         self.bring_back(BTreeSet::from([slug.clone()]), skills);
     }
 
-    /// A task that is done is asked anew, whatever its inputs are. What reads from it is planned again and may use calls again
-    /// that ask the same (spec 2.18).
+    /// Repeats a task that is done, whatever its inputs are. The tasks that read from it are planned again and may
+    /// reuse the replies of equal calls (spec 2.18).
     fn redo(&mut self, slug: &Slug, skills: &BTreeMap<String, SkillPolicy>) {
         let readers = readers_of(self.0, slug);
         self.start_anew(slug, skills);
@@ -45,7 +45,7 @@ impl Commands<'_> {
         self.bring_back(readers.into_iter().chain([slug.clone()]).collect(), skills);
     }
 
-    /// No call of a task has the reply of an earlier one, and no finished execution of it counts.
+    /// Forbids the task to reuse replies, and drops its finished executions.
     pub fn ask_anew(&mut self, slug: &Slug) {
         if let Some(task) = self.0.tasks.get_mut(slug) {
             task.runs.clear();
@@ -53,20 +53,20 @@ impl Commands<'_> {
         }
     }
 
-    /// What reads a result that is made anew is planned again.
+    /// Plans the readers of a result again, because the result is made again.
     fn begin_readers(&mut self, readers: &BTreeSet<Slug>, skills: &BTreeMap<String, SkillPolicy>) {
         for reader in readers {
             self.start_anew(reader, skills);
             let Some(task) = self.0.tasks.get_mut(reader) else { continue };
             task.reuse = CallReuse::Allowed;
             if !task.applied.is_empty() {
-                // What it changed may have been taken back: its changes are made again.
+                // A person may have undone its changes, so they are made again.
                 task.runs.clear();
             }
         }
     }
 
-    /// Whatever a task has in flight, waiting or called is given up, and it starts anew.
+    /// Starts a task again and drops everything of it that is in flight, waits or was called.
     fn start_anew(&mut self, slug: &Slug, skills: &BTreeMap<String, SkillPolicy>) {
         let mut change = TaskChange(self.0);
         change.abort_in_flight(slug);
@@ -76,7 +76,7 @@ impl Commands<'_> {
         self.revive(slug, skills);
     }
 
-    /// A person has a task of a call's tree done again: the task that made the call continues with it.
+    /// Repeats a task of a call's tree for a person. The task that made the call continues with it.
     pub fn retry_in_call(&mut self, slug: &Slug, skills: &BTreeMap<String, SkillPolicy>) {
         let Ok(call) = call_of(self.0, slug) else { return };
         Trees(self.0).retry_op(call.op);
@@ -96,7 +96,7 @@ impl Commands<'_> {
         }
     }
 
-    /// A task whose calls of templates begin again continues with them.
+    /// Continues a task whose calls of templates begin again.
     fn come_back(&mut self, slug: &Slug, readers: BTreeSet<Slug>, skills: &BTreeMap<String, SkillPolicy>) {
         TaskChange(self.0).reopen(slug);
         let round = self.0.rounds();
@@ -106,27 +106,27 @@ impl Commands<'_> {
         self.bring_back(readers.into_iter().chain([slug.clone()]).collect(), skills);
     }
 
-    /// What tasks that come back had blocked comes back, too.
+    /// Brings back the tasks that the given tasks had blocked.
     fn bring_back(&mut self, mut back: BTreeSet<Slug>, skills: &BTreeMap<String, SkillPolicy>) {
         while let Some(blocked) = self.freed_by(&back) {
             self.revive(&blocked, skills);
             back.insert(blocked);
         }
         if back.iter().any(|slug| self.0.tasks.get(slug).is_some_and(|task| task.writer.is_some())) {
-            // Who asks for a writer again has seen what held it (spec 2.9).
+            // A person who asks for a writer again has seen what held it (spec 2.9).
             self.0.tasks.values_mut().for_each(TaskRun::acknowledge);
         }
         NextStage(self.0).follow_list();
     }
 
-    /// A person takes a task off the list that has not begun to run.
+    /// Takes a task that has not begun to run off the list for a person.
     pub fn drop_task(&mut self, slug: &Slug) {
         TaskChange(self.0).enter(slug, TaskPhase::Dropped(RemovedBy::Person));
         NextStage(self.0).ask_lists_anew();
     }
 
-    /// A problem task starts anew; finished runs are kept in case their inputs stay the same (spec 10.5), of which its skill
-    /// is one.
+    /// Starts a problem task again. Its finished executions are kept in case their inputs, including the skill, stay
+    /// the same (spec 10.5).
     fn revive(&mut self, slug: &Slug, skills: &BTreeMap<String, SkillPolicy>) {
         TaskChange(self.0).enter(slug, TaskPhase::Planned);
         let run = &mut *self.0;
@@ -152,7 +152,7 @@ impl Commands<'_> {
         }
     }
 
-    /// A blocked task that one of `back` held, and that nothing else holds.
+    /// A blocked task that one of `back` blocked and that nothing else blocks.
     fn freed_by(&self, back: &BTreeSet<Slug>) -> Option<Slug> {
         let tasks = &self.0.tasks;
         let held_by = |task: &TaskRun| {
@@ -165,8 +165,8 @@ impl Commands<'_> {
     }
 }
 
-/// Tasks that read the output of a task, directly or not, and that begin again with it. What a person denied or removed stays
-/// so, and what is blocked has to be freed.
+/// The tasks that read the output of a task, directly or indirectly, and that begin again with it. Denied and removed
+/// tasks stay as they are. Blocked tasks must be freed first.
 pub(super) fn readers_of(run: &Run, slug: &Slug) -> BTreeSet<Slug> {
     let begins_again =
         |task: &&TaskRun| task.is_own() && !matches!(task.state(), State::Denied | State::Dropped | State::Blocked);
@@ -185,20 +185,21 @@ pub(super) fn readers_of(run: &Run, slug: &Slug) -> BTreeSet<Slug> {
     readers
 }
 
-/// Whether a part of a call may be done again: where the task that made the call is done, its readers begin again, too.
+/// Checks whether a part of a call may be repeated. If the task that made the call is done, its readers begin again,
+/// too.
 ///
 /// # Errors
-/// The part works, or what uses its result does.
+/// The part is running, or something that uses its result is running.
 pub(super) fn check_part(run: &Run, slug: &Slug) -> Result<(), Reject> {
     let caller = call_of(run, slug)?.caller.task;
     let is_done = run.tasks.get(&caller).is_some_and(|task| task.state() == State::Done);
     if is_done { check_redo(run, &caller) } else { Ok(()) }
 }
 
-/// Whether a task that is done may be done again: nothing that reads its result works or changes files at this moment.
+/// Checks whether a task that is done may be repeated.
 ///
 /// # Errors
-/// Something does.
+/// A task that reads its result is running or is changing files.
 pub(super) fn check_redo(run: &Run, slug: &Slug) -> Result<(), Reject> {
     for reader in readers_of(run, slug) {
         check_applies(run, &reader)?;

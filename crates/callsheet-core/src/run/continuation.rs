@@ -9,12 +9,12 @@ use super::resume::Resume;
 use super::state::Stage;
 use super::task_change::return_reserves;
 
-/// Takes in follow-ups.
+/// Applies follow-ups.
 pub(super) struct Continuation<'a>(pub &'a mut Run);
 
 impl Continuation<'_> {
-    /// Resumes an ended run with a new text: all that a resume settles is settled, then a list is asked for. A text whose
-    /// list was never accepted gives way to the next one.
+    /// Resumes an ended run with a new text. Everything that a resume settles is settled, then a list is requested.
+    /// The new text replaces a text whose list was never accepted.
     pub fn ask(&mut self, text: &str, settings: &Settings) {
         let former = match self.0.stage() {
             Stage::Concluded(outcome) => without_follow_up(self.0).unwrap_or(outcome),
@@ -36,7 +36,7 @@ impl Continuation<'_> {
         }
     }
 
-    /// A person takes back a follow-up that has no list yet: the run is again as it ended before it.
+    /// Takes back a follow-up that has no list yet. The run returns to the outcome that it had before.
     pub fn withdraw(&mut self, outcome: Outcome) {
         let run = &mut *self.0;
         if run.follow_ups.before().is_some() {

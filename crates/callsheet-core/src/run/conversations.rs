@@ -1,4 +1,4 @@
-//! Tool conversations (spec 10.7): turns that ask for calls, and equal calls that are not made again.
+//! Tool conversations (spec 10.7): turns that ask for calls, and equal calls that are not repeated.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use super::task::TaskRun;
 use super::task_change::TaskChange;
 use super::{Run, limits, reviews};
 
-/// Takes in the turns of conversations.
+/// Applies the turns of conversations.
 pub(super) struct Conversations<'a>(pub &'a mut Run);
 
 impl Conversations<'_> {
@@ -36,7 +36,7 @@ impl Conversations<'_> {
         Replies(self.0).accept(key, repairs, issues);
         TaskChange(self.0).enter_running(slug);
         if let Some(limit) = withdrawn {
-            // It calls tools that were not offered: an attempt of the final reply is used.
+            // The model called tools that were not offered, which uses up an attempt at the final reply.
             self.0.progress.notified_mut().note_reached(limit);
             let max = reviews::attempts(self.0, key);
             if self.0.attempts_mut(key).is_some_and(|attempts| attempts.use_up(max)) {
@@ -71,7 +71,7 @@ impl Conversations<'_> {
         }
     }
 
-    /// A handler that says and asks for the same several times in a row ends (spec "Templates" 9).
+    /// Ends a handler that says and asks for the same several times in a row (spec "Templates" 9).
     fn end_without_progress(&mut self, slug: &Slug, id: &ExecutionId) {
         let repeats = limits::no_progress_repeats(self.0, slug);
         let Some(run) = self.0.tasks.get_mut(slug).and_then(|task| task.run_mut(id)) else { return };
@@ -90,17 +90,17 @@ impl Conversations<'_> {
     }
 }
 
-/// A call as far as it may answer an equal one.
+/// An earlier call that may answer an equal one.
 struct Former<'a> {
     call: &'a ToolCall,
-    /// It was made in an earlier turn.
+    /// The execution's call, if it was made in an earlier turn.
     run: Option<&'a ToolRun>,
 }
 
-/// Calls of a turn that an equal earlier one answers, by id, with the id of that: no call was made since that does more than
-/// read, and it had an effect, which is left (spec 10.7).
+/// The calls of a turn that an equal earlier call answers, by id, each with the id of the earlier call. The earlier
+/// call must have had an effect that still exists, and every call since then must only read (spec 10.7).
 pub(super) fn repeats(whole: &Run, task: &TaskRun, run: &Execution, calls: &[ToolCall]) -> BTreeMap<String, String> {
-    // What was answered from an earlier call was not made: what counts is what it stands for.
+    // A call that an earlier call answered was not made itself. Only the earlier call counts.
     let made = run.calls.iter().filter(|call| !call.is_repeated());
     let mut made: Vec<Former<'_>> = made.map(|run| Former { call: &run.call, run: Some(run) }).collect();
     let mut repeats = BTreeMap::new();
@@ -113,9 +113,9 @@ pub(super) fn repeats(whole: &Run, task: &TaskRun, run: &Execution, calls: &[Too
     repeats
 }
 
-/// The call that answers an equal one.
+/// The earlier call that answers an equal one.
 fn equal_before<'a>(whole: &Run, task: &TaskRun, made: &[Former<'a>], call: &ToolCall) -> Option<&'a str> {
-    // Whether another call was made since: what it gave may be why a refused one is asked for again.
+    // Whether another call was made since. Its output may be the reason why the model repeats a refused call.
     let mut since = false;
     for former in made.iter().rev() {
         if former.call.name == call.name && former.call.arguments == call.arguments {
@@ -132,7 +132,7 @@ fn equal_before<'a>(whole: &Run, task: &TaskRun, made: &[Former<'a>], call: &Too
     None
 }
 
-/// A call that would have staged changes and was refused before anything was done.
+/// Whether the call would have staged changes and was refused before it did anything.
 fn was_refused(run: &Run, call: &ToolRun) -> bool {
     call.has_failed() && run.policy(&call.call.name).stages_changes()
 }

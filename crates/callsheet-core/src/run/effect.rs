@@ -1,10 +1,10 @@
-//! What a run owes the world, derived from its state alone.
+//! What a run wants the driver to do, derived from its state alone.
 
 use crate::nouns::{BlobId, ExecutionId, Slug, ToolCall};
 use crate::record::{CallKey, ChangeSet, EffectKey, Gate, Outcome, ReferenceStage};
 use crate::template::operators::EvalPhase;
 
-/// A model call to make, with what the driver cannot read off the run's state by its key.
+/// A model call to make, including what the driver cannot find in the run by the call's key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelCall {
     /// Identity.
@@ -13,45 +13,49 @@ pub struct ModelCall {
     pub attempt: u32,
     /// Turn of a loop task, from 1; 1 otherwise.
     pub turn: u32,
-    /// Turn at which tools are no longer offered (the last one, or after the third repeated call, spec 10.7).
+    /// Whether the model is offered no more tools. This is so on the last turn and after the third repeated call
+    /// (spec 10.7).
     pub without_tools: bool,
-    /// Reference budgets are multiplied by this, after context overflows (spec 12.3).
+    /// The factor for reference budgets after context overflows (spec 12.3).
     pub budget_scale: f64,
-    /// Milliseconds it may still take of its task's and its run's time.
+    /// Milliseconds that the call may take within the time of its task and its run.
     pub deadline_ms: u64,
-    /// Tokens of prompt and reply that the budgets of its run, its task and the tasks above it leave it; `None`: no budget.
+    /// Tokens for prompt and reply that the budgets of the run, the task and the tasks above it leave. `None` if
+    /// there is no budget.
     pub max_tokens: Option<u64>,
-    /// US dollars that the limits of cost of the same leave it; `None`: no limit.
+    /// US dollars that the cost limits of the run, the task and the tasks above it leave. `None` if there is no
+    /// limit.
     pub max_cost_usd: Option<f64>,
-    /// Tokens that it reserves of them while it is in flight.
+    /// Tokens that the call reserves of these budgets while it is in flight.
     pub reserved: u64,
-    /// Others hold a part of those budgets and will return what they do not use: what does not fit may wait.
+    /// Whether a call that does not fit the budgets may wait, because other calls have reserved a part and will
+    /// return what they do not use.
     pub may_wait: bool,
-    /// An earlier call of the run that asked the same gives its reply.
+    /// Whether an earlier equal call of the run gives the reply.
     pub reuses: bool,
 }
 
-/// One piece of work for the shell. The variants mirror `EffectKey`.
+/// One piece of work for the driver. The variants mirror `EffectKey`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// Render the prompt, send it, record `ReplyReceived` or `CallFailed`.
     AskModel(ModelCall),
-    /// Read a recorded reply; record `ReplyRefused` or what it was accepted as.
+    /// Read a recorded reply; record `ReplyRefused` or the event for an accepted reply.
     ReadReply(ModelCall),
     /// Resolve the references of a task; record `ReferencesChecked`.
     CheckReferences {
         /// Task.
         task: Slug,
-        /// Counts the checks of this task.
+        /// The number of the check of this task, counted over the whole log.
         n: u32,
-        /// When.
+        /// The stage at which references are checked.
         stage: ReferenceStage,
     },
     /// Run a tool; record `ToolFinished`.
     RunTool {
         /// Task.
         task: Slug,
-        /// Execution run.
+        /// Execution.
         run: ExecutionId,
         /// The call.
         call: ToolCall,
@@ -62,7 +66,7 @@ pub enum Effect {
     MountTemplate {
         /// Task.
         task: Slug,
-        /// Execution run.
+        /// Execution.
         run: ExecutionId,
         /// The call.
         call: ToolCall,
@@ -71,7 +75,7 @@ pub enum Effect {
     ReturnTemplate {
         /// Task.
         task: Slug,
-        /// Execution run.
+        /// Execution.
         run: ExecutionId,
         /// Call id.
         call: String,
@@ -80,23 +84,24 @@ pub enum Effect {
     MergeByCode {
         /// Task.
         task: Slug,
-        /// Counts the merges of this task.
+        /// The number of the merge of this task, counted over the whole log.
         n: u32,
     },
     /// Evaluate a task of the tree; record `Evaluated`.
     Evaluate {
         /// Task.
         task: Slug,
-        /// Counts the evaluations of this task.
+        /// The number of the evaluation of this task, counted over the whole log.
         n: u32,
-        /// What is asked.
+        /// The phase that is evaluated.
         moment: EvalPhase,
     },
-    /// Look up the context of a task of the tree; record `ContextRetrieved`. Holds no slot: it delays no other task.
+    /// Look up the context of a task of the tree; record `ContextRetrieved`. It uses no slot, so it delays no other
+    /// task.
     Retrieve {
         /// Task.
         task: Slug,
-        /// Counts the lookups of this task.
+        /// The number of the lookup of this task, counted over the whole log.
         n: u32,
         /// The request, as JSON.
         request: BlobId,
@@ -107,7 +112,7 @@ pub enum Effect {
     AskPerson {
         /// Task.
         task: Slug,
-        /// Execution run.
+        /// Execution.
         run: ExecutionId,
         /// Call id.
         call: String,
@@ -118,7 +123,7 @@ pub enum Effect {
     TryChanges {
         /// Task.
         task: Slug,
-        /// Execution run.
+        /// Execution.
         run: ExecutionId,
         /// Number of the set.
         set: u32,
@@ -135,18 +140,18 @@ pub enum Effect {
     ApplyChanges {
         /// Task.
         task: Slug,
-        /// Execution run.
+        /// Execution.
         run: ExecutionId,
         /// Number of the set.
         set: u32,
         /// The set.
         changes: ChangeSet,
     },
-    /// Put the originals of an interrupted apply back; record `ChangesRolledBack`.
+    /// Restore the originals after an interrupted apply; record `ChangesRolledBack`.
     RollBack {
         /// Task.
         task: Slug,
-        /// Execution run.
+        /// Execution.
         run: ExecutionId,
         /// Number of the set.
         set: u32,
@@ -158,7 +163,7 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// The task whose work it is; a list, a gate, a question and the report are nobody's.
+    /// The task that the work belongs to. Lists, gates, questions and the report belong to no task.
     pub fn task(&self) -> Option<&Slug> {
         match self {
             Self::AskModel(asked) | Self::ReadReply(asked) => asked.key.task.as_ref(),
@@ -176,7 +181,7 @@ impl Effect {
         }
     }
 
-    /// Whether this is its key.
+    /// Whether the effect has this key.
     pub fn has_key(&self, key: &EffectKey) -> bool {
         match (self, key) {
             (Self::AskModel(asked), EffectKey::Ask(call)) | (Self::ReadReply(asked), EffectKey::Read(call)) => {
@@ -187,7 +192,7 @@ impl Effect {
         }
     }
 
-    /// The key under which the effect is started and never performed twice at once.
+    /// The key under which the effect is started. Two effects with one key are never performed at the same time.
     pub fn key(&self) -> EffectKey {
         match self {
             Self::AskModel(asked) => EffectKey::Ask(asked.key.clone()),

@@ -1,4 +1,4 @@
-//! Execution of a task (spec 10): building its runs, ending them, merging them.
+//! Executes tasks (spec 10): begins their executions, ends them and merges them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,11 +23,11 @@ use super::task_change::TaskChange;
 use super::units::Units;
 use super::{Run, limits};
 
-/// Begins executions of tasks and ends them.
+/// Begins and ends the executions of tasks.
 pub(super) struct Executing<'a>(pub &'a mut Run);
 
 impl Executing<'_> {
-    /// The execution runs of a task (spec 10.1). Finished ones with the same inputs are kept (spec 10.5).
+    /// Begins the executions of a task (spec 10.1). Finished ones with the same inputs are kept (spec 10.5).
     pub fn begin(&mut self, slug: &Slug) {
         let now = self.0.changes.revision();
         let Some(task) = self.0.tasks.get_mut(slug) else { return };
@@ -48,7 +48,8 @@ impl Executing<'_> {
             let seen = seen_by(task, &input);
             let same = |run: &&Execution| {
                 let unmoved = run.gave_at(now) || run.seen.is_some() && run.seen == seen;
-                // Among other references a run has another number; one that acted keeps its own.
+                // With other references, an execution has another number. An execution that acted keeps its own
+                // number.
                 let has_result = run.is_finished() || run.has_open_review();
                 (run.id == name.id || run.calls.is_empty()) && run.input == input && has_result && unmoved
             };
@@ -63,17 +64,17 @@ impl Executing<'_> {
         task.execution = ExecutionStage::Begun;
     }
 
-    /// A task whose time is over fails (spec 12.6).
+    /// Fails tasks whose time is over (spec 12.6).
     pub fn end_overdue(&mut self) -> bool {
         let run = &mut *self.0;
         run.tasks.refresh();
-        // The time of a task passes only while it holds a slot.
+        // The time of a task passes only while it has a slot.
         let mut overdue: Vec<Slug> = run
             .tasks
             .all_holding()
             .chain(run.tasks.unsettled())
             .filter(|task| matches!(task.state(), State::Refining | State::Ready | State::Running))
-            // Its call ends by itself at that time; then what was reviewed counts.
+            // A call ends by itself at that time. The reviewed result then counts.
             .filter(|task| limits::task_time_is_over(run, task) && !has_reviewed_result(run, task))
             .map(TaskRun::slug)
             .collect();
@@ -88,7 +89,7 @@ impl Executing<'_> {
         !overdue.is_empty()
     }
 
-    /// Ends executions and tasks that can get no further. True if something changed.
+    /// Ends executions and tasks that cannot continue. Returns whether something changed.
     pub fn end_all(&mut self) -> bool {
         let mut moved = false;
         self.0.tasks.refresh();
@@ -131,7 +132,7 @@ impl Executing<'_> {
             return true;
         }
         let own = task.skill.as_ref().and_then(|skill| skill.merge);
-        // No call has seen parts of one material together (spec 10.1).
+        // No call has seen the parts of a split material together (spec 10.1).
         let default = if task.apart.is_some() { MergePolicy::Model } else { self.0.settings().merge };
         let by_model = own.unwrap_or(default) == MergePolicy::Model;
         let by = if by_model { MergeBy::Model } else { MergeBy::Code };
@@ -142,7 +143,8 @@ impl Executing<'_> {
         true
     }
 
-    /// A task of which every call failed is refined once more, told what they said; then it fails (spec 10.4).
+    /// Refines a task again if all its calls failed, and tells the model what the tools said. The second time the
+    /// task fails (spec 10.4).
     fn end_failed_calls(&mut self, slug: &Slug) -> bool {
         let refine = self.0.settings().refine;
         let Some(task) = self.0.tasks.get_mut(slug).filter(|task| task.has_only_failed_calls()) else { return false };
@@ -156,12 +158,12 @@ impl Executing<'_> {
         }
         let calls = task.runs.iter().flat_map(|run| &run.calls);
         let said: Vec<String> = calls.map(|call| call_fault(&call.call, call.fault.as_deref())).collect();
-        let reason = format!("every call of it failed: {}", said.join("; "));
+        let reason = format!("all its calls failed: {}", said.join("; "));
         TaskChange(self.0).fail(slug, Failure { reason, ..Failure::default() });
         true
     }
 
-    /// A process has no evaluation: what its call gave is its result.
+    /// Ends a process. Its result is the output of its call, without an evaluation.
     fn end_process(&mut self, slug: &Slug) {
         let revision = self.0.changes.revision();
         let Some(task) = self.0.tasks.get(slug).filter(|task| task.is_process()) else { return };
@@ -176,14 +178,14 @@ impl Executing<'_> {
         run.attempts.close();
     }
 
-    /// Code merged the runs of a task.
+    /// Notes that code merged the executions of a task.
     pub fn merged(&mut self, slug: &Slug, result: &ResultParts) {
         let mut change = TaskChange(self.0);
         change.enter_running(slug);
         change.finish(slug, Arc::new(result.clone()));
     }
 
-    /// Units whose next model call a limit of the task forbids fail; a merge falls back to code.
+    /// Fails the units whose next model call a limit of the task forbids. A merge falls back to code.
     fn end_limited_units(&mut self, slug: &Slug) -> bool {
         let Some(task) = self.0.tasks.get(slug) else { return false };
         let Some((limit, cause)) = limits::ends_task(self.0, task) else { return false };
@@ -232,7 +234,7 @@ impl Executing<'_> {
         true
     }
 
-    /// Whether a call of the same unit as `key` is in flight, whatever its number.
+    /// Whether a call of the same unit as `key` is in flight, under any number.
     fn asks_in_flight(&self, key: &CallKey) -> bool {
         self.0.in_flight.iter().any(|effect| match effect {
             EffectKey::Ask(call) => call.phase == key.phase && call.task == key.task && call.run == key.run,
@@ -241,13 +243,13 @@ impl Executing<'_> {
     }
 }
 
-/// A failed call with what its tool said.
+/// A failed call and the message of its tool.
 fn call_fault(call: &ToolCall, fault: Option<&str>) -> String {
     let title = call_title(call);
     fault.map_or(title.clone(), |fault| format!("{title} ({fault})"))
 }
 
-/// What an execution run is called.
+/// The name of an execution.
 struct RunName {
     id: ExecutionId,
     title: String,
@@ -260,7 +262,8 @@ struct Planned {
     calls: Vec<ToolCall>,
 }
 
-/// The table of spec 10.1; shared references go to every run and are not counted (spec 10.2).
+/// The executions of a task by the table of spec 10.1. Every execution gets the shared references, which are not
+/// counted (spec 10.2).
 fn plan_runs(task: &TaskRun) -> Vec<Planned> {
     let all = || task.task.references.clone();
     let calls = &task.task.calls;
@@ -278,7 +281,7 @@ fn plan_runs(task: &TaskRun) -> Vec<Planned> {
     }
     let template = task.skill.as_ref().filter(|skill| skill.mode == SkillMode::Template);
     if let Some(name) = template.and_then(|skill| skill.tools.first()).filter(|_| calls.is_empty()) {
-        // Without required inputs there is nothing to refine, and no call yet.
+        // A tool without required inputs needs no refinement, so there is no call yet.
         let call = ToolCall { name: name.clone(), id: format!("{name}-1"), arguments: no_arguments() };
         return vec![Planned { name: numbered("tool", 0, &call_title(&call)), references: all(), calls: vec![call] }];
     }
@@ -310,7 +313,7 @@ fn no_arguments() -> serde_json::Value {
 }
 
 impl RunName {
-    /// The only run of its task.
+    /// The name of the only execution of a task.
     fn of_all(id: &str) -> Self {
         Self { id: ExecutionId::new(id), title: String::new(), slug: Slug::new(id) }
     }
@@ -321,13 +324,13 @@ impl TaskRun {
         self.skill.as_ref().map(|skill| skill.execution).unwrap_or_default()
     }
 
-    /// Its references; duplicates are read once (spec 5.9).
+    /// Its references, without duplicates (spec 5.9).
     fn references_once(&self) -> impl Iterator<Item = &Reference> {
         let mut seen = BTreeSet::new();
         self.task.references.iter().filter(move |reference| seen.insert(&reference.target))
     }
 
-    /// Its references may be read one by one.
+    /// Whether its references may be read one by one.
     fn may_part(&self) -> bool {
         let mode = self.skill.as_ref().map(|skill| skill.mode).unwrap_or_default();
         let parts = self.task.for_each.is_none()
@@ -338,14 +341,14 @@ impl TaskRun {
         parts && self.task.calls.is_empty() && counted.count() > 1
     }
 
-    /// Its references are about to be read together, if one prompt has room for them (spec 10.1).
+    /// Whether its references are about to be read together, if one prompt has room for them (spec 10.1).
     pub fn needs_room(&self) -> bool {
         self.may_part() && self.execution() == ExecutionMode::PerCall && !self.is_on_hold()
     }
 }
 
 impl TaskRun {
-    /// An execution that was on hold continues. A run that read something else than is there now begins anew.
+    /// Continues an execution that was on hold. It begins again if the references that it reads have changed.
     fn continue_execution(&mut self) {
         self.execution = ExecutionStage::Begun;
         let seen: Vec<_> = self.runs.iter().map(|run| seen_by(self, &run.input)).collect();
@@ -359,7 +362,8 @@ impl TaskRun {
     }
 }
 
-/// What a run reads as it was at the last check, without what only its siblings read. What tools find is not known.
+/// The content that an execution reads, as of the last check, without the references that only its siblings read.
+/// `None` if it acts by tools, because what tools find is not known.
 fn seen_by(task: &TaskRun, input: &RunInput) -> Option<BTreeMap<String, BlobId>> {
     let of_run = |link: &str| input.references.iter().any(|reference| link_target(&reference.target) == link);
     let of_task = |link: &str| task.task.references.iter().any(|reference| link_target(&reference.target) == link);

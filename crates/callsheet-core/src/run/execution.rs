@@ -1,4 +1,5 @@
-//! One execution of a task: its tool calls, its turns, what it gave; and the merge of several. Plain data, as `task`.
+//! One execution of a task: its tool calls, its turns and its result; and the merge of several executions. Plain
+//! data, like `task`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,76 +11,76 @@ use crate::record::{CallKey, ChangeSet, RefusedPart, ResultParts};
 use super::attempts::Attempts;
 use super::failure::Failure;
 
-/// What an execution run was given; equal inputs allow a finished run to be kept when its task is listed again.
+/// The inputs of an execution. A finished execution with equal inputs can be kept when its task is listed again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunInput {
-    /// What is needed.
+    /// What the task needs.
     pub need: String,
-    /// Expected output.
+    /// The expected output.
     pub expected: String,
-    /// Hash of the skill.
+    /// The hash of the skill.
     pub skill: Option<BlobId>,
-    /// References, shared ones included.
+    /// The references, including shared ones.
     pub references: Vec<Reference>,
-    /// Fixed tool calls.
+    /// The fixed tool calls.
     pub calls: Vec<ToolCall>,
 }
 
 /// One execution of a task: its tool calls, then one evaluation; or a bounded tool conversation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Execution {
-    /// Its name inside the task, for the machine.
+    /// Its identifier within the task.
     pub id: ExecutionId,
-    /// What people and models call it: the title of its reference, or its tool and the main argument; other than that of
-    /// every other run of the task. Empty where it reads and calls all that the task has.
+    /// Its name for people and models: the title of its reference, or its tool and the main argument. Unique within
+    /// the task. Empty if it reads and calls everything that the task has.
     pub title: String,
-    /// The title in names of files.
+    /// Its title in the form for file names.
     pub slug: Slug,
-    /// It is a tool conversation (spec 10.7).
+    /// Whether it is a tool conversation (spec 10.7).
     pub is_loop: bool,
-    /// What it reads and calls.
+    /// Its inputs.
     pub input: RunInput,
-    /// Tool calls in order: the fixed ones, or those of all turns.
+    /// Its tool calls in order: the fixed ones, or the calls of all turns.
     pub calls: Vec<ToolRun>,
-    /// Turns of a conversation that asked for calls.
+    /// The turns of its conversation that asked for calls.
     pub turns: Vec<Turn>,
-    /// Equal calls that were answered without running them.
+    /// How many calls were answered from equal calls without running.
     pub repeats: u32,
-    /// Its model calls.
+    /// The attempts at its model calls.
     pub attempts: Attempts,
-    /// What it does.
+    /// What it does now.
     pub phase: ExecutionPhase,
-    /// What it reads held when it began; `None` if that is not known, or if it acts by tools.
+    /// The content of its references when it began. `None` if the content is not known, or if it acts by tools.
     pub seen: Option<BTreeMap<String, BlobId>>,
-    /// The review of its result, once there was one to make.
+    /// The review of its result, if one was begun.
     pub review: Option<Box<Review>>,
-    /// A check of its changes failed, which its model was told: a second failure goes to a person.
+    /// Whether its model was already told of a failed check of its changes. A person is asked about a second failure.
     pub checked_again: bool,
 }
 
-/// The review of the result of an execution. There is at most one.
+/// The review of the result of an execution. An execution has at most one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Review {
     /// The call that gave the result.
     pub of: CallKey,
-    /// The result: it counts if the review finds it complete, or if nothing better comes.
+    /// The result. It counts if the review finds it complete, or if no better result comes.
     pub result: ResultParts,
-    /// The revision of the workspace when it was given.
+    /// The revision of the workspace when the result was given.
     pub revision: u32,
-    /// How far it is.
+    /// The phase of the review.
     pub phase: ReviewPhase,
-    /// What the reviewer says is missing: the task is done once more.
+    /// What the reviewer says is missing, which is why the task is repeated.
     pub missing: Option<String>,
 }
 
-/// How far a review is.
+/// The phase of a review.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReviewPhase {
-    /// The verdict is awaited.
+    /// The review waits for the verdict.
     Asked,
-    /// Something is missing, and the task is done once more.
+    /// The reviewer found something missing, and the task is repeated.
     OnceMore,
-    /// Nothing is reviewed or done once more.
+    /// The review is over.
     Over {
         /// Why there is no verdict, or no second result.
         failed: Option<String>,
@@ -87,7 +88,7 @@ pub enum ReviewPhase {
 }
 
 impl Review {
-    /// Nothing is reviewed or done once more.
+    /// Whether the review is over.
     pub fn is_over(&self) -> bool {
         matches!(self.phase, ReviewPhase::Over { .. })
     }
@@ -101,13 +102,13 @@ impl Review {
     }
 }
 
-/// What an execution does, with all that it needs to do that.
+/// What an execution does, with the data that it needs for that.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum ExecutionPhase {
     /// Its calls are made, then its model is asked.
     #[default]
     Working,
-    /// Its reply is accepted; the changes in it are not on disk.
+    /// Its reply is accepted, and the changes in it are not on disk yet.
     Accepted(Arc<ResultParts>),
     /// Its reply is accepted, and its changes, if any, are on disk.
     Finished {
@@ -116,27 +117,27 @@ pub enum ExecutionPhase {
         /// The revision of the workspace when it finished.
         revision: u32,
     },
-    /// It gave nothing.
+    /// It failed without a result.
     Failed(Box<Failure>),
 }
 
 impl Execution {
-    /// Finished or failed.
+    /// Whether it finished or failed.
     pub fn is_ended(&self) -> bool {
         self.is_finished() || self.failure().is_some()
     }
 
-    /// The reply is accepted and its changes, if any, are on disk.
+    /// Whether its reply is accepted and its changes, if any, are on disk.
     pub fn is_finished(&self) -> bool {
         matches!(self.phase, ExecutionPhase::Finished { .. })
     }
 
-    /// Its result waits for the verdict of a review.
+    /// Whether its result waits for the verdict of a review.
     pub fn is_under_review(&self) -> bool {
         self.review.as_ref().is_some_and(|review| review.phase == ReviewPhase::Asked)
     }
 
-    /// A review had it done once more, and there is no second result yet.
+    /// Whether a review had the task repeated and there is no second result yet.
     pub fn is_done_once_more(&self) -> bool {
         self.review.as_ref().is_some_and(|review| review.phase == ReviewPhase::OnceMore)
     }
@@ -145,12 +146,12 @@ impl Execution {
         self.review.as_ref().is_some_and(|review| !review.is_over())
     }
 
-    /// It finished, or gave the result that is under review, when the workspace was as it is at `now`.
+    /// Whether it gave its result, finished or under review, at the workspace revision `now`.
     pub(super) fn gave_at(&self, now: u32) -> bool {
         self.finished_at(now) || self.review.as_ref().is_some_and(|review| !review.is_over() && review.revision == now)
     }
 
-    /// It finished at this revision of the workspace.
+    /// Whether it finished at the workspace revision `now`.
     pub(super) fn finished_at(&self, now: u32) -> bool {
         matches!(self.phase, ExecutionPhase::Finished { revision, .. } if revision == now)
     }
@@ -163,7 +164,7 @@ impl Execution {
         }
     }
 
-    /// The same, to share.
+    /// The accepted reply, shared.
     pub(super) fn shared_result(&self) -> Option<Arc<ResultParts>> {
         match &self.phase {
             ExecutionPhase::Accepted(result) | ExecutionPhase::Finished { result, .. } => Some(Arc::clone(result)),
@@ -179,18 +180,18 @@ impl Execution {
         }
     }
 
-    /// It gave this result, and nothing of it waits.
+    /// Finishes it with this result, of which nothing waits.
     pub(super) fn finish(&mut self, result: impl Into<Arc<ResultParts>>, revision: u32) {
         self.phase = ExecutionPhase::Finished { result: result.into(), revision };
     }
 
-    /// It failed. No call of it is made any more.
+    /// Fails it. None of its calls is made any more.
     pub(super) fn fail(&mut self, failure: Failure) {
         self.phase = ExecutionPhase::Failed(Box::new(failure));
         self.attempts.close();
     }
 
-    /// Nothing of it was done, nor is asked of a person.
+    /// Whether nothing was done for it yet and no person is asked about it.
     pub(super) fn is_untouched(&self) -> bool {
         let called = self.calls.iter().any(|call| call.state != ToolState::Queued);
         let replied = !self.turns.is_empty()
@@ -200,24 +201,24 @@ impl Execution {
         !called && !replied && !self.is_ended() && self.attempts.issues.is_empty()
     }
 
-    /// It made calls, and each of them failed.
+    /// Whether it made calls and all of them failed.
     pub(super) fn has_only_failed_calls(&self) -> bool {
         !self.calls.is_empty() && self.calls.iter().all(ToolRun::has_failed)
     }
 
-    /// A call of it was started and did not end.
+    /// Whether one of its calls was started and did not end.
     pub(super) fn was_interrupted(&self) -> bool {
         self.calls.iter().any(|call| call.output() == Some(&ToolOutput::Interrupted))
     }
 
-    /// Whether a call is made again whose like was started last time and did not end.
+    /// Whether the call repeats one that was started last time and did not end.
     pub fn makes_again(&self, again: &ToolRun) -> bool {
         let earlier = self.calls.iter().take_while(|call| call.call.id != again.call.id);
         let alike = |call: &&ToolRun| call.call.name == again.call.name && call.call.arguments == again.call.arguments;
         earlier.filter(alike).last().is_some_and(|call| call.output() == Some(&ToolOutput::Interrupted))
     }
 
-    /// The call with this id.
+    /// Its call with this id.
     pub fn call(&self, id: &str) -> Option<&ToolRun> {
         self.calls.iter().find(|call| call.call.id == id)
     }
@@ -227,31 +228,31 @@ impl Execution {
     }
 }
 
-/// A turn of a conversation that asked for calls.
+/// A turn of a conversation in which the model asked for calls.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Turn {
     /// The model call.
     pub key: CallKey,
     /// The reply as recorded.
     pub reply: Option<BlobId>,
-    /// Ids of its calls, in order; the calls themselves are in `Execution::calls`.
+    /// The ids of its calls in order. The calls themselves are in `Execution::calls`.
     pub calls: Vec<String>,
-    /// Hash of what it said and asked for, without ids; `None` for tasks of sheets.
+    /// The hash of what the model said and asked for, without ids. `None` for tasks of sheets.
     pub said: Option<BlobId>,
 }
 
-/// A tool call of an execution run.
+/// A tool call of an execution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolRun {
     /// The call.
     pub call: ToolCall,
-    /// Where it stands.
+    /// Its state.
     pub state: ToolState,
     /// Milliseconds it took.
     pub ms: u64,
-    /// It failed: the first line of what the tool said.
+    /// The first line of the tool's message, if the call failed.
     pub fault: Option<String>,
-    /// Of a call of a template that came back: the number of its tree.
+    /// The number of its tree, if it is a template call that has returned.
     pub mount: Option<usize>,
 }
 
@@ -260,27 +261,28 @@ impl ToolRun {
         Self { call, state: ToolState::Queued, ms: 0, fault: None, mount: None }
     }
 
-    /// The run's time was over before it ended; a resume settles it.
+    /// Whether the run's time was over before it ended. A resume settles it.
     pub fn is_cut(&self) -> bool {
         matches!(self.state, ToolState::Cut { .. })
     }
 
-    /// It was started, and did not end: it is not made again before a resume.
+    /// Marks a call that was started and did not end. It is not repeated before a resume.
     pub(super) fn cut(&mut self) {
         self.state = ToolState::Cut { approved: self.state == ToolState::Approved };
     }
 
-    /// It was started before, did not end, and may not be repeated unasked: its gate asks whether it runs again.
+    /// Whether it was started before, did not end, and may not be repeated without approval. Its gate asks whether to
+    /// run it again.
     pub fn asks_again(&self) -> bool {
         matches!(self.state, ToolState::Gated { again: true, .. })
     }
 
-    /// The tool could not do what was asked.
+    /// Whether the tool could not do what was asked.
     pub fn has_failed(&self) -> bool {
         matches!(self.output(), Some(ToolOutput::Text { error: true, .. }))
     }
 
-    /// It ended without any effect that is known of, and without an output of its own.
+    /// Whether it ended without a known effect and without an output of its own.
     pub fn had_no_effect(&self) -> bool {
         matches!(self.output(), Some(ToolOutput::Interrupted | ToolOutput::Rejected(_)))
     }
@@ -290,7 +292,7 @@ impl ToolRun {
         matches!(self.output(), Some(ToolOutput::Repeated { .. }))
     }
 
-    /// The output, once there is one.
+    /// Its output, once there is one.
     pub fn output(&self) -> Option<&ToolOutput> {
         match &self.state {
             ToolState::Done(output) => Some(output),
@@ -299,30 +301,31 @@ impl ToolRun {
     }
 }
 
-/// Where a tool call stands. In flight is `Queued` or `Approved` with its key among the effects in flight.
+/// The state of a tool call. A call is in flight if it is `Queued` or `Approved` and its key is among the effects in
+/// flight.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ToolState {
     /// Not started.
     Queued,
-    /// Waits at a before-call gate.
+    /// It waits at a before-call gate.
     Gated {
         /// Number of the gate.
         gate: u32,
-        /// It was started before and did not end: the gate asks whether it runs again.
+        /// Whether it was started before and did not end. The gate then asks whether to run it again.
         again: bool,
     },
-    /// Approved, not finished.
+    /// It is approved and not finished.
     Approved,
-    /// Started; the run's time was over before it ended.
+    /// It was started, and the run's time was over before it ended.
     Cut {
-        /// A person had approved it.
+        /// Whether a person had approved it.
         approved: bool,
     },
-    /// Waits for a person's answer to this question.
+    /// It waits for a person's answer to this question.
     Asking(String),
-    /// It runs a template: the tree of this number.
+    /// It runs a template as the tree with this number.
     Mounted(usize),
-    /// Its change set of this number waits to be approved or applied.
+    /// Its change set with this number waits for approval or is being applied.
     Staged(u32),
     /// It has an output.
     Done(ToolOutput),
@@ -335,52 +338,52 @@ impl ToolState {
     }
 }
 
-/// What the model sees of a call. `prompt` renders the variants; their texts are blobs or fragments.
+/// What the model sees of a call. `prompt` renders the variants. Their texts are blobs or fragments.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ToolOutput {
     /// The tool's text.
     Text {
-        /// Whole output.
+        /// The whole output.
         blob: BlobId,
-        /// It is an error text.
+        /// Whether it is an error text.
         error: bool,
     },
     /// A person's answer.
     Answered(BlobId),
     /// Its changes are on disk, as this set of `TaskRun::applied`.
     Applied {
-        /// Number of the set.
+        /// The number of the set.
         set: u32,
     },
-    /// Its changes could not be applied; an error for the model.
+    /// Its changes could not be applied. The model sees an error.
     Rejected(Vec<Issue>),
     /// An equal earlier call of the run already gave the output (spec 10.7).
     Repeated {
-        /// Id of that call.
+        /// The id of that call.
         of: String,
     },
-    /// Started, never finished, and not to be repeated (spec 2.18); an error for the model.
+    /// It was started, never finished, and may not be repeated (spec 2.18). The model sees an error.
     Interrupted,
 }
 
-/// The merge of several finished runs.
+/// The merge of several finished executions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Merge {
     /// Its number, for a merge by code.
     pub n: u32,
-    /// By whom.
+    /// Who merges.
     pub by: MergeBy,
     /// Its model calls.
     pub attempts: Attempts,
 }
 
 impl Merge {
-    /// The model's attempts ended without a result.
+    /// Whether the model's attempts ended without a result.
     pub fn fell_back(&self) -> bool {
         self.by == MergeBy::CodeAfterModel
     }
 
-    /// The model gave no result: code merges.
+    /// Makes code merge, because the model gave no result.
     pub(super) fn fall_back(&mut self) {
         if self.by == MergeBy::Model {
             self.by = MergeBy::CodeAfterModel;
@@ -392,25 +395,25 @@ impl Merge {
 /// Who merges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MergeBy {
-    /// One model call.
+    /// One model call merges.
     Model,
-    /// Code, since the attempts of the model ended without a result.
+    /// Code merges, because the attempts of the model ended without a result.
     CodeAfterModel,
-    /// Code.
+    /// Code merges.
     Code,
 }
 
 /// A change set that is on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppliedSet {
-    /// Execution run it came from.
+    /// The execution that it came from.
     pub run: ExecutionId,
-    /// Its number inside the task.
+    /// Its number within the task.
     pub set: u32,
-    /// What was applied.
+    /// The changes that were applied.
     pub changes: ChangeSet,
-    /// What a person refused of it before.
+    /// The part that a person refused before.
     pub refused: Option<RefusedPart>,
-    /// A person took it back.
+    /// Whether a person reverted it.
     pub reverted: bool,
 }

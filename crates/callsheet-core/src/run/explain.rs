@@ -1,5 +1,6 @@
-//! Why a task is not done: what it waits for, or what is done for it. Nothing is decided here. The reasons are those of
-//! settling (`steps`, `gates`, `operators`) and of the scheduler that hands out slots, asked once more.
+//! Explains why a task is not done: what it waits for, or what is being done for it. This module decides nothing. It
+//! takes the reasons from the settling code (`steps`, `gates`, `operators`) and from the scheduler that hands out
+//! slots.
 
 use serde::Serialize;
 
@@ -25,119 +26,119 @@ use super::{Run, limits};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum Why {
-    /// It has ended.
+    /// The task has ended.
     Ended {
-        /// How.
+        /// The state in which it ended.
         state: State,
-        /// In words; may be empty.
+        /// The reason in words. May be empty.
         reason: String,
-        /// The task that it ended for, if it was another.
+        /// The other task that caused the end, if there is one.
         cause: Option<Slug>,
     },
-    /// It is worked at.
+    /// Work for the task is in flight.
     Running {
-        /// What is in flight.
+        /// The effects in flight.
         work: Vec<EffectKey>,
     },
-    /// It is next.
+    /// The task is next.
     Owed {
-        /// What the shell is to do.
+        /// What the driver must do for it.
         work: Vec<EffectKey>,
     },
-    /// A person is asked.
+    /// The task waits for a person at a gate.
     Gate {
-        /// What.
+        /// The gate.
         gate: Gate,
     },
-    /// A tool asks the person.
+    /// A tool of the task asks the person a question.
     Question {
-        /// Execution run.
+        /// The execution.
         run: ExecutionId,
         /// Call id.
         call: String,
         /// The question.
         question: String,
     },
-    /// It reads what others are still to give, or is made of them.
+    /// The task reads the outputs of other tasks, or consists of other tasks, that are not done.
     WaitsForTask {
-        /// They.
+        /// The tasks that it waits for.
         tasks: Vec<Slug>,
     },
     /// An earlier section has not ended.
     WaitsForSection {
-        /// Its number, from 1.
+        /// The number of that section, from 1.
         section: usize,
-        /// Tasks of it that have not ended.
+        /// The tasks of that section that have not ended.
         tasks: Vec<Slug>,
     },
-    /// Its section begins with a gate that lists writers which are still to be refined.
+    /// The section of the task begins with a gate, and writers that the gate lists must still be refined.
     WaitsForWriters {
-        /// They.
+        /// These writers.
         tasks: Vec<Slug>,
     },
-    /// One writer works at a time.
+    /// Another writer goes first, because only one writer works at a time.
     Writer {
-        /// The one that does, or that comes first.
+        /// The writer that works now, or that comes first.
         by: Slug,
     },
-    /// The list is to be made, or made anew, first.
+    /// The list must be made first, or made again.
     List {
-        /// By which call.
+        /// The phase that makes the list.
         phase: Phase,
     },
-    /// A limit leaves it nothing.
+    /// A limit leaves nothing for the task.
     Limit {
-        /// Which.
-        limit: Limit,
-        /// Used, in the unit of the limit.
-        used: Option<f64>,
         /// The limit.
+        limit: Limit,
+        /// How much is used, in the unit of the limit.
+        used: Option<f64>,
+        /// The maximum.
         max: Option<f64>,
     },
-    /// All slots are taken.
+    /// All slots are in use.
     Slot {
-        /// So many there are.
+        /// The number of slots.
         jobs: usize,
-        /// By what.
+        /// The effects that use them.
         work: Vec<EffectKey>,
     },
-    /// Its tool runs beside no other call of the same tool.
+    /// Another call of the same tool is in flight, and the tool runs only one call at a time.
     ExclusiveTool {
         /// The tool.
         tool: String,
-        /// The task that uses it.
+        /// The task that uses the tool.
         by: Option<Slug>,
     },
-    /// Problems hold its section until an accepted iteration has seen them (spec 2.9).
+    /// Problems hold the section of the task until an accepted iteration has seen them (spec 2.9).
     Held {
-        /// Tasks that ended with a problem.
+        /// The tasks that ended with a problem.
         tasks: Vec<Slug>,
     },
-    /// An edit of the sheet with errors changes or lacks it (spec 2.18).
+    /// A faulty edit of the sheet changes or removes the task (spec 2.18).
     SheetErrors,
-    /// Others hold a part of a budget, and return what they do not use.
+    /// Other calls have reserved a part of a budget, and return what they do not use.
     Budget {
-        /// Which.
+        /// The limit that sets the budget.
         limit: Limit,
-        /// They.
+        /// These calls.
         work: Vec<EffectKey>,
     },
-    /// An interrupted apply is taken back first (spec 2.18).
+    /// An interrupted apply must be rolled back first (spec 2.18).
     RollBack {
-        /// The task that it was of.
+        /// The task whose changes were being applied.
         of: Slug,
     },
-    /// The run has ended without it.
+    /// The run has ended before the task did.
     Concluded {
-        /// How.
+        /// How the run ended.
         outcome: Outcome,
     },
-    /// There is no such task, or nothing is known that it waits for, which is a defect.
+    /// The task does not exist, or no reason is found, which is a defect.
     Unknown,
 }
 
 impl Why {
-    /// Tasks that have to get further before it does.
+    /// The tasks that must make progress before this one can.
     pub fn awaited(&self) -> Vec<&Slug> {
         match self {
             Self::WaitsForTask { tasks } | Self::WaitsForSection { tasks, .. } | Self::WaitsForWriters { tasks } => {
@@ -149,17 +150,17 @@ impl Why {
     }
 }
 
-/// Says why tasks of a run are not done, as it is now.
+/// Explains why tasks of the current run are not done.
 pub struct Explainer<'a> {
     run: &'a Run,
-    /// What was handed out; `None`: the run has ended, or something comes before all work.
+    /// The slots as handed out. `None` if the run has ended, or if something must be done before all other work.
     scheduler: Option<Scheduler<'a>>,
-    /// The task of a set that is taken back before anything else.
+    /// The task of a change set that must be rolled back before anything else.
     rolled_back: Option<Slug>,
 }
 
 impl<'a> Explainer<'a> {
-    /// For several tasks of the run as it is now.
+    /// An explainer for several tasks of the current run.
     pub(super) fn new(run: &'a Run) -> Self {
         let schedule = Schedule(run);
         let rolled_back = schedule.roll_backs().iter().find_map(Effect::task).cloned();
@@ -199,7 +200,7 @@ impl Explainer<'_> {
         why.or_else(slot).or_else(|| self.parts(op)).unwrap_or(Why::Unknown)
     }
 
-    /// What a task of the tree is made of, and what has not come back.
+    /// The reason, if a task of the tree waits for parts that have not returned.
     fn parts(&self, op: &NodeInstance) -> Option<Why> {
         let open = self.run.operators.children(op).filter(|part| part.state != OpState::Closed);
         waits_for(open.map(|part| &part.id))
@@ -229,7 +230,7 @@ impl Explainer<'_> {
         Why::Ended { state, reason, cause }
     }
 
-    /// What is outstanding for it.
+    /// The reason, if work is in flight or outstanding for the task.
     fn at_work(&self, slug: &Slug) -> Option<Why> {
         let of_task = self.run.in_flight.pending().filter(|effect| effect.task() == Some(slug)).map(Effect::key);
         let (running, next): (Vec<_>, Vec<_>) = of_task.partition(|key| self.run.in_flight.contains(key));
@@ -239,7 +240,8 @@ impl Explainer<'_> {
         (!next.is_empty()).then_some(Why::Owed { work: next })
     }
 
-    /// What comes before all work: the limit that ended the run, an apply that is taken back.
+    /// The reason, if something precedes all other work: the limit that ended the run, or an apply that must be
+    /// rolled back.
     fn comes_first(&self, task: Option<&TaskRun>) -> Option<Why> {
         let run = self.run;
         match (run.stage(), run.progress.ended_by(), &self.rolled_back) {
@@ -256,13 +258,13 @@ impl Explainer<'_> {
         }
     }
 
-    /// An edit with errors holds it.
+    /// The reason, if a faulty edit holds the task.
     fn edit(&self, task: &TaskRun) -> Option<Why> {
         let held = self.run.stage().is_working() && !task.has_begun() && self.run.sheet.holds(&task.task.slug);
         held.then_some(Why::SheetErrors)
     }
 
-    /// It has work, and the scheduler gave it nothing.
+    /// The reason, if the task has work and the scheduler gave it no slot.
     fn refused(&self, task: &TaskRun) -> Option<Why> {
         let scheduler = self.scheduler.as_ref()?;
         let is_outstanding = Units(self.run).of(task).any(|unit| !Units(self.run).work_of(&unit).work.is_empty());
@@ -274,7 +276,7 @@ impl Explainer<'_> {
                 let budget = returns.then(|| self.budget(limit)).flatten();
                 budget.unwrap_or_else(|| self.limit(Some(task), limit))
             }
-            // The scheduler goes on until no slot is left, or no call may be made.
+            // The scheduler stops only when no slot is left or no further call is allowed.
             None => self.slot(),
         })
     }
@@ -310,7 +312,7 @@ impl Explainer<'_> {
         Why::ExclusiveTool { tool, by }
     }
 
-    /// A limit of the run, of the task, or of a task of the tree above it, and how far it is used.
+    /// A limit of the run, of the task, or of a task of the tree above it, and how much of it is used.
     fn limit(&self, task: Option<&TaskRun>, limit: Limit) -> Why {
         let run = self.run;
         let mut uses = limits::uses(run);
@@ -326,7 +328,7 @@ impl Explainer<'_> {
         Why::Limit { limit, used: most.as_ref().map(|found| found.used), max: most.map(|found| found.max) }
     }
 
-    /// A gate, a question, or the template of a call.
+    /// The reason, if the task waits at a gate, for an answer to a question, or for the template of a call.
     fn person(&self, task: &TaskRun) -> Option<Why> {
         let (run, slug) = (self.run, &task.task.slug);
         if !run.stage().is_working() {
@@ -358,7 +360,7 @@ impl Explainer<'_> {
         })
     }
 
-    /// Problems hold the section that comes next.
+    /// The reason, if problems hold the next section.
     fn held(&self, task: &TaskRun) -> Option<Why> {
         let run = self.run;
         let goes_on = task.has_begun() && Approval(run).has(task);
@@ -369,7 +371,7 @@ impl Explainer<'_> {
         (is_next && !tasks.is_empty()).then_some(Why::Held { tasks })
     }
 
-    /// No list is at work.
+    /// The reason, if no list is being worked on.
     fn no_list(&self) -> Option<Why> {
         let phase = match self.run.stage() {
             Stage::Pass | Stage::Operate => return None,
@@ -382,7 +384,7 @@ impl Explainer<'_> {
         Some(Why::List { phase })
     }
 
-    /// What goes before it in the list or in the tree.
+    /// The reason, if the task waits for tasks that precede it in the list or in the tree.
     fn order(&self, task: &TaskRun) -> Option<Why> {
         let run = self.run;
         if let Some(caller) = task.below.clone().filter(|_| !Approval(run).is_called(task)) {
@@ -391,7 +393,7 @@ impl Explainer<'_> {
         if task.has_begun() {
             let turn = TreeQuery(run).has_turn_before(task).map(|other| Why::Writer { by: other.slug() });
             let why = turn.or_else(|| self.parts(run.operators.of_leaf(&task.task.slug)?)).or_else(|| self.gate(task));
-            // One whose approval is void is asked about anew when its section comes.
+            // A writer whose approval is void is asked about again at the gate of its section.
             if why.is_some() || Approval(run).has(task) {
                 return why;
             }
@@ -408,7 +410,7 @@ impl Explainer<'_> {
             return None;
         }
         if current < own {
-            // What only reads waits for the writers before it, and these for all before them.
+            // A task that only reads waits for the writers before it. A writer waits for all tasks before it.
             let reads = task.writer.is_none() && run.settings().sections == SectionOrder::Dependencies;
             let writer = run.tasks.writer_step_from(current).filter(|step| reads && *step < own);
             let current = writer.unwrap_or(current);
@@ -418,7 +420,8 @@ impl Explainer<'_> {
         self.gate(task).or_else(alone)
     }
 
-    /// The gate before a section: what stands in it waits for the answer, readers too until the section is open.
+    /// The reason, if the task waits for the gate before its section. Tasks that only read wait for it, too, until
+    /// the section is open.
     fn gate(&self, task: &TaskRun) -> Option<Why> {
         let run = self.run;
         let current = run.tasks.current_step();
@@ -445,7 +448,7 @@ fn waits_for<'a>(tasks: impl Iterator<Item = &'a Slug>) -> Option<Why> {
     (!awaited.is_empty()).then_some(Why::WaitsForTask { tasks: awaited })
 }
 
-/// How far the limits are used that a task has from its skill.
+/// How much of the limits is used that the task has from its skill.
 fn own_uses(run: &Run, task: &TaskRun) -> Vec<LimitUse> {
     let Some(skill) = &task.skill else { return Vec::new() };
     let spent = run.ledger.of_task(&task.task.slug);

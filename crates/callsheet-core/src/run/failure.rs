@@ -4,35 +4,35 @@ use crate::issue::Issue;
 
 use super::limit::Limit;
 
-/// Why a task or an execution run failed.
+/// Why a task or an execution failed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Failure {
-    /// For a person and the iteration.
+    /// The reason, for a person and for the iteration.
     pub reason: String,
-    /// Issues of the last refused reply or of the reference check.
+    /// The issues of the last refused reply or of the reference check.
     pub issues: Vec<Issue>,
-    /// All of it was communication (spec 12.3, 12.4).
+    /// Whether it failed only because of communication (spec 12.3, 12.4).
     pub communication: bool,
-    /// What ended it, where a rule asks.
+    /// The kind of cause, for rules that distinguish causes.
     pub cause: Cause,
 }
 
-/// What ended a task or an execution run.
+/// The kind of cause that ended a task or an execution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cause {
-    /// See the reason.
+    /// Another cause, which the reason describes.
     #[default]
     Other,
-    /// A limit of its own.
+    /// A limit of the task itself.
     Limit(Limit),
     /// A limit of a task of the tree above it (spec "Templates" 9).
     AboveLimit(Limit),
-    /// The prompt did not fit the window.
+    /// The prompt did not fit the context window.
     Overflow,
-    /// Refused credentials, unknown model and the like.
+    /// The configuration is wrong, for example the credentials or the model name.
     Configuration,
-    /// Equal turns in a row (spec "Templates" 9).
+    /// The model repeated equal turns (spec "Templates" 9).
     NoProgress,
-    /// A subtask that failed because a budget above it is spent (spec "Templates" 12).
+    /// A subtask failed because a budget above it is used up (spec "Templates" 12).
     Subtask,
 }

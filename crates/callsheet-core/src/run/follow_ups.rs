@@ -1,14 +1,14 @@
-//! Follow-ups on ended runs (spec 2.17): those that have a list, and the one that has none yet.
+//! Follow-ups on ended runs (spec 2.17): those whose list is accepted, and the pending one.
 
 use crate::record::Outcome;
 
 /// The follow-ups of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct FollowUps {
-    /// In order.
+    /// The accepted follow-ups, in order.
     accepted: Vec<String>,
     pending: Option<Pending>,
-    /// Rounds before the latest accepted one.
+    /// The number of rounds before the latest accepted follow-up.
     rounds_before: u32,
 }
 
@@ -16,9 +16,9 @@ pub(super) struct FollowUps {
 #[derive(Clone, Debug, PartialEq)]
 struct Pending {
     text: String,
-    /// No list could be had for it: all else goes before it.
+    /// Whether no list could be made for it. It then waits until nothing else is left to do.
     failed: bool,
-    /// How the run had ended when it came; `None` once something else was done since.
+    /// The outcome of the run before the follow-up. `None` if the run has done something else since.
     before: Option<Outcome>,
 }
 
@@ -31,48 +31,48 @@ impl FollowUps {
         self.rounds_before
     }
 
-    /// The text of the one that has no list yet.
+    /// The text of the pending follow-up.
     pub fn pending(&self) -> Option<&str> {
         self.pending.as_ref().map(|pending| pending.text.as_str())
     }
 
-    /// No list could be had for the one that has none.
+    /// Whether no list could be made for the pending follow-up.
     pub fn has_failed(&self) -> bool {
         self.pending.as_ref().is_some_and(|pending| pending.failed)
     }
 
-    /// How the run had ended when that came, as long as nothing else was done since.
+    /// The outcome of the run before the pending follow-up, if the run has done nothing else since.
     pub fn before(&self) -> Option<Outcome> {
         self.pending.as_ref()?.before
     }
 
-    /// Another text, in the place of one that never had a list.
+    /// Replaces the pending follow-up.
     pub fn ask(&mut self, text: &str, before: Outcome) {
         self.pending = Some(Pending { text: text.to_owned(), failed: false, before: Some(before) });
     }
 
-    /// Its list is accepted: only now it is a follow-up of the run.
+    /// Accepts the pending follow-up, because its list is accepted. Only now is it a follow-up of the run.
     pub fn accept(&mut self, rounds: u32) {
         self.accepted.extend(self.pending.take().map(|pending| pending.text));
         self.rounds_before = rounds;
     }
 
-    /// A person takes it back.
+    /// Withdraws the pending follow-up.
     pub fn withdraw(&mut self) {
         self.pending = None;
     }
 
-    /// No list could be had for it.
+    /// Notes that no list could be made for the pending follow-up.
     pub fn fail(&mut self) {
         self.pending.iter_mut().for_each(|pending| pending.failed = true);
     }
 
-    /// The run had ended so before it, unless that is known already.
+    /// Notes the outcome of the run before the pending follow-up, unless it is already known.
     pub fn note_before(&mut self, ended: Option<Outcome>) {
         self.pending.iter_mut().for_each(|pending| pending.before = pending.before.or(ended));
     }
 
-    /// Something else was done since it came.
+    /// Notes that the run has done something else since the follow-up.
     pub fn forget_before(&mut self) {
         self.pending.iter_mut().for_each(|pending| pending.before = None);
     }

@@ -1,4 +1,4 @@
-//! What persons were asked at gates and have approved (spec 2.7, 11).
+//! What persons were asked at gates and what they approved (spec 2.7, 11).
 
 use std::collections::BTreeSet;
 
@@ -7,22 +7,23 @@ use crate::record::{Gate, GateKind};
 
 use super::task::TaskRun;
 
-/// Gates and approvals. Gates of calls and of change sets stand with these.
+/// The before-run gate and the approvals. The gates of calls and change sets are stored with the calls and change
+/// sets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Gates {
-    /// Numbers given so far.
+    /// The last number that was given to a gate.
     last: u32,
     before_run: Option<Gate>,
-    /// Every writer of this run is approved (spec 11.5).
+    /// Whether a person approved every writer of this run (spec 11.5).
     approves_all: bool,
-    /// Words of processes that a person approved.
+    /// The commands of processes that a person approved.
     approved_words: BTreeSet<String>,
-    /// Tasks of processes that were started and did not end, as long as nobody agrees that they run again.
+    /// The tasks of processes that were started and did not end, and whose repetition nobody has approved.
     unended: BTreeSet<Slug>,
 }
 
 impl Gates {
-    /// The number of another gate.
+    /// The number for the next gate.
     pub fn next(&mut self) -> u32 {
         self.last = self.last.saturating_add(1);
         self.last
@@ -49,14 +50,14 @@ impl Gates {
         self.approves_all = approves_all;
     }
 
-    /// Whether the task may run as far as spec 2.7 is concerned.
+    /// Whether spec 2.7 lets the task run.
     pub fn is_approved(&self, task: &TaskRun, mode: ApprovalMode) -> bool {
         let asks = matches!(mode, ApprovalMode::Both | ApprovalMode::BeforeRun);
         task.writer.is_none() || !asks || task.approved || self.approves_all || asks_each(task)
     }
 
-    /// Changes and calls of the task wait for a person (spec 11.2). With gates before the run only, what no gate
-    /// has shown waits as well: a change is never made unasked.
+    /// Whether the changes and calls of the task wait for a person (spec 11.2). If only before-run gates are on, this
+    /// includes tasks that no gate has shown, so that no change is made without a question.
     pub fn hold_acts_of(&self, task: &TaskRun, mode: ApprovalMode) -> bool {
         match mode {
             ApprovalMode::Both | ApprovalMode::BeforeApply => true,
@@ -75,28 +76,29 @@ impl Gates {
         self.approved_words.insert(words);
     }
 
-    /// A person said no to words of a process: an earlier yes counts no more.
+    /// Revokes an earlier approval of a process command, because a person denied it.
     pub fn refuse_words(&mut self, words: &str) {
         self.approved_words.remove(words);
     }
 
-    /// A process of the task was started and did not end.
+    /// Notes that a process of the task was started and did not end.
     pub fn note_unended(&mut self, task: &Slug) {
         self.unended.insert(task.clone());
     }
 
-    /// Tasks of processes that did not end, of which nobody agreed since that they run again.
+    /// The tasks of processes that did not end and whose repetition nobody has approved since.
     pub fn unended(&self) -> impl Iterator<Item = &Slug> {
         self.unended.iter()
     }
 
-    /// A person agreed that those that the rule names run again.
+    /// Notes that a person approved the repetition of the processes for which `named` is true.
     pub fn agree_to_repeat(&mut self, named: impl Fn(&Slug) -> bool) {
         self.unended.retain(|task| !named(task));
     }
 }
 
-/// It starts without a gate, and each of its acts waits for an answer. A task that asks for approval itself has its gate.
+/// Whether the task starts without a gate and each of its acts waits for an answer. A task that asks for approval
+/// itself has its own gate.
 fn asks_each(task: &TaskRun) -> bool {
     !task.task.approval && task.skill.as_ref().is_some_and(|skill| skill.asks_each)
 }

@@ -1,11 +1,11 @@
-//! The ideal time: when things could have ended with unlimited slots (spec 2.14).
+//! The ideal time: when work could have ended with unlimited slots (spec 2.14).
 
 use crate::nouns::{Slug, ToolEffect};
 
 use super::Run;
 use super::execution::Execution;
 
-/// Earliest end of all tasks listed now, with unlimited slots.
+/// The earliest end of all currently listed tasks, with unlimited slots.
 pub(super) fn pass_ms(run: &Run) -> u64 {
     let of_leaf = |leaf: &Slug| run.tasks.get(leaf).map_or(0, |task| task.ideal_end_ms);
     if let Some(of_tree) = run.operators.ideal_ms(&of_leaf) {
@@ -14,22 +14,22 @@ pub(super) fn pass_ms(run: &Run) -> u64 {
     run.tasks.listed().map(|task| task.ideal_end_ms).fold(run.clock.ideal_list_ms(), u64::max)
 }
 
-/// What the calls for the next list and for the answer took so far, with unlimited slots.
+/// The duration so far of the calls for the next list and for the answer, with unlimited slots.
 pub(super) fn list_ms(run: &Run) -> u64 {
     run.calls.list_ms().saturating_add(run.progress.routing().longest_ms())
 }
 
-/// Notes when things could have ended.
+/// Notes when work could have ended.
 pub(super) struct Ideal<'a>(pub &'a mut Run);
 
 impl Ideal<'_> {
-    /// A list was accepted. It could have existed when all before it had ended and its calls were made.
+    /// Notes that a list was accepted. It could have existed when all earlier work had ended and its calls were made.
     pub fn note_list(&mut self) {
         let ms = pass_ms(self.0).saturating_add(list_ms(self.0));
         self.0.clock.set_ideal_list_ms(ms);
     }
 
-    /// Earliest end of the refinement: after the list and after the outputs it reads.
+    /// Notes the earliest end of a refinement: after the list and after the outputs that the task reads.
     pub fn note_refined(&mut self, slug: &Slug) {
         let run = &mut *self.0;
         let Some(task) = run.tasks.get(slug) else { return };
@@ -41,7 +41,7 @@ impl Ideal<'_> {
         }
     }
 
-    /// Earliest end of the task: after its refinement and what it waits for in earlier steps.
+    /// Notes the earliest end of a task: after its refinement and after the tasks of earlier steps that it waits for.
     pub fn note_end(&mut self, slug: &Slug) {
         let run = &mut *self.0;
         let Some(task) = run.tasks.get(slug) else { return };
@@ -54,7 +54,8 @@ impl Ideal<'_> {
     }
 }
 
-/// Model calls one after another, and per turn the longest reading call and all others.
+/// The duration of an execution: its model calls one after the other, and for each turn the longest reading call and
+/// all other calls.
 fn busy_of(run: &Run, exec: &Execution) -> u64 {
     let batches: Vec<Vec<&str>> = if exec.is_loop {
         exec.turns.iter().map(|turn| turn.calls.iter().map(String::as_str).collect()).collect()

@@ -1,4 +1,4 @@
-//! Effects on their way: those in flight, and those that the shell is to begin.
+//! Pending effects: those in flight, and those that the driver must start.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,22 +9,23 @@ use super::effect::Effect;
 use super::gates::gate_names;
 use super::places::Place;
 
-/// Effects that were started and have no result yet, and what was derived last.
+/// The effects that were started and have no result yet, and the pending effects that were derived last.
 #[derive(Clone, Debug, Default)]
 pub(super) struct InFlight {
     in_flight: BTreeSet<EffectKey>,
-    /// Pending effects of tasks of which nothing else is to be begun, all of them in flight, by the places of the tasks. They
-    /// are as they were when they were begun, and stay until something happens to their task or to what all share.
+    /// The pending effects of tasks that have nothing else to start, by the place of the task. All of them are in
+    /// flight. They stay as they were when they were started, until their task or the state that all tasks share
+    /// changes.
     under_way: BTreeMap<Place, Vec<Effect>>,
     /// All other pending effects, in flight or not.
     pending: Vec<Effect>,
-    /// Calls that are pending as well, and wait for what others reserved of a budget.
+    /// Calls that are also pending, and wait for what other calls have reserved of a budget.
     blocked_on_budget: Vec<EffectKey>,
-    /// Counts how often something in flight may have ceased to be pending without a result.
+    /// A counter of how often an effect in flight may have stopped being pending without a result.
     losses: u64,
 }
 
-/// What is under way is as it was when it was begun; only that it is matters.
+/// The content of effects under way dates from their start, so equality compares only which effects there are.
 impl PartialEq for InFlight {
     fn eq(&self, other: &Self) -> bool {
         let keys =
@@ -47,18 +48,18 @@ impl InFlight {
         self.in_flight.insert(key);
     }
 
-    /// Its result came, or nobody waits for it any more.
+    /// Removes an effect, because its result came or nobody waits for it any more.
     pub fn end(&mut self, key: &EffectKey) {
         self.in_flight.remove(key);
     }
 
-    /// All of it, for a resume: nothing is in flight any more.
+    /// Removes all effects in flight for a resume, and returns them.
     pub fn settle(&mut self) -> BTreeSet<EffectKey> {
         self.losses += 1;
         std::mem::take(&mut self.in_flight)
     }
 
-    /// Gives up what the rule names, and returns it.
+    /// Drops the effects for which `goes` is true, and returns them.
     pub fn abort(&mut self, goes: impl Fn(&EffectKey) -> bool) -> Vec<EffectKey> {
         let given_up: Vec<EffectKey> = self.in_flight.iter().filter(|key| goes(key)).cloned().collect();
         for key in &given_up {
@@ -68,12 +69,12 @@ impl InFlight {
         given_up
     }
 
-    /// What is outstanding, in flight or not.
+    /// The outstanding effects, in flight or not.
     pub fn pending(&self) -> impl Iterator<Item = &Effect> {
         self.under_way.values().flatten().chain(&self.pending)
     }
 
-    /// What is outstanding and not in flight.
+    /// The outstanding effects that are not in flight.
     pub fn to_begin(&self) -> impl Iterator<Item = &Effect> {
         self.pending.iter().filter(|effect| !self.in_flight.contains(&effect.key()))
     }
@@ -86,22 +87,22 @@ impl InFlight {
         self.blocked_on_budget.contains(key)
     }
 
-    /// Whether what a task has pending is all under way, by the place of the task.
+    /// Whether all pending effects of the task at this place are under way.
     pub fn is_under_way(&self, place: Place) -> bool {
         self.under_way.contains_key(&place)
     }
 
-    /// Pieces of work that are under way.
+    /// The number of effects that are under way.
     pub fn count_under_way(&self) -> usize {
         self.under_way.values().map(Vec::len).sum()
     }
 
-    /// Something happened to the task at this place: what it has pending is derived anew.
+    /// Makes the next schedule derive the pending effects of the task at this place again, because the task changed.
     pub fn look_again_at(&mut self, place: Place) {
         self.pending.extend(self.under_way.remove(&place).into_iter().flatten());
     }
 
-    /// Something happened to what all tasks share.
+    /// Makes the next schedule derive all pending effects again, because the state that all tasks share changed.
     pub fn look_again(&mut self) {
         self.under_way.clear();
         self.losses += 1;
@@ -111,7 +112,7 @@ impl InFlight {
         self.losses
     }
 
-    /// What is to be done from now on, beside what stays under way.
+    /// Sets the pending effects beside those that stay under way.
     pub fn set_pending(
         &mut self,
         effects: Vec<Effect>,
@@ -126,12 +127,13 @@ impl InFlight {
         self.losses += u64::from(lost);
     }
 
-    /// Applies in flight.
+    /// Whether applies are in flight.
     pub fn has_applies(&self) -> bool {
         self.in_flight.iter().any(|key| matches!(key, EffectKey::Apply { .. }))
     }
 
-    /// An apply in flight outlives its task (spec 3.10), which may not begin anew meanwhile.
+    /// Whether an apply of the task is in flight. An apply outlives its task (spec 3.10), which may not begin again
+    /// meanwhile.
     pub fn applies_for(&self, slug: &Slug) -> bool {
         self.in_flight.iter().any(|key| matches!(key, EffectKey::Apply { task, .. } if task == slug))
     }
@@ -141,19 +143,20 @@ impl InFlight {
         self.in_flight.iter().any(|key| works_for(key, slug))
     }
 
-    /// Whether anything of a task is in flight that no person is asked about.
+    /// Whether something of a task is in flight other than a question to a person.
     pub fn works_by_itself(&self, slug: &Slug) -> bool {
         let asks = |key: &EffectKey| matches!(key, EffectKey::Gate(_) | EffectKey::Question { .. });
         self.applies_for(slug) || self.in_flight.iter().any(|key| works_for(key, slug) && !asks(key))
     }
 
-    /// Gives up what a task has in flight. An apply is never abandoned: nothing may be applied half (spec 3.10).
+    /// Drops everything of the task that is in flight, except applies, because changes must not be applied by half
+    /// (spec 3.10).
     pub fn abort_task(&mut self, slug: &Slug) -> Vec<EffectKey> {
         self.abort(|key| works_for(key, slug))
     }
 }
 
-/// Whether the key belongs to a unit of the task. Applies outlive it (spec 3.10).
+/// Whether the key belongs to a unit of the task. Applies outlive their task (spec 3.10).
 fn works_for(key: &EffectKey, slug: &Slug) -> bool {
     match key {
         EffectKey::Ask(call) => call.task.as_ref() == Some(slug),

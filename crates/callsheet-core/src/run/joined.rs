@@ -5,21 +5,21 @@ use std::sync::Arc;
 use crate::nouns::Slug;
 use crate::record::ResultParts;
 
-/// What came of the call that joins results.
+/// The outcome of the call that joins results.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Joined {
-    /// The answer.
+    /// The call gave an answer.
     Answer {
-        /// Prose.
+        /// The text of the answer.
         text: String,
-        /// What of it stands in nothing that its prompt showed (spec 3.14).
+        /// The parts of the answer that nothing in its prompt supports (spec 3.14).
         unsupported: Vec<String>,
     },
-    /// There is none: the results stand as a list. Why.
+    /// The call gave no answer, for this reason. The results are shown as a list.
     Failed(String),
 }
 
-/// The last joining.
+/// The last joining of results.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Answer {
     /// The results that were joined, with their tasks.
@@ -28,7 +28,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// What came of joining exactly these results; `None`: they were not joined.
+    /// The outcome of joining exactly these results. `None` if they were not joined.
     pub fn of(&self, results: &[(Slug, Arc<ResultParts>)]) -> Option<&Joined> {
         self.joined.as_ref().filter(|_| self.of == results)
     }

@@ -1,5 +1,5 @@
-//! The end of a run with several results (spec 2.15): one call of a model answers the request from them. Whatever keeps it
-//! from coming, the results stand as a list.
+//! The end of a run with several results (spec 2.15): one model call answers the request from them. If no answer
+//! comes, the results are shown as a list.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use super::task::{TaskPhase, TaskRun};
 use super::task_change::return_reserves;
 use super::{Run, limits};
 
-/// Has results joined, and takes in what came of it.
+/// Joins results and applies the outcome.
 pub(super) struct Joins<'a>(pub &'a mut Run);
 
 impl Joins<'_> {
-    /// Nothing is left to do: the run joins what it came to, if it is to, and ends.
+    /// Ends a run that has nothing left to do. Joins its results first if they are to be joined.
     pub fn finish(&mut self) {
         let run = &mut *self.0;
         let outcome = verdict(run);
@@ -30,7 +30,7 @@ impl Joins<'_> {
         }
     }
 
-    /// The answer was read.
+    /// Notes the answer.
     pub fn joined(
         &mut self,
         key: &CallKey,
@@ -42,21 +42,22 @@ impl Joins<'_> {
         self.end(Joined::Answer { text: answer.to_owned(), unsupported: unsupported.to_vec() });
     }
 
-    /// The reply is no answer.
+    /// Notes that the reply was refused.
     pub fn refused(&mut self, issues: &[Issue]) {
         let why = issues.first().map(|issue| issue.what.clone()).unwrap_or_default();
         self.end(Joined::Failed(why));
     }
 
-    /// The call gave no reply.
+    /// Notes that the call gave no reply.
     pub fn failed(&mut self, fault: &CallFault, message: &str) {
-        // A person who stops the run may have it joined by a resume.
+        // If a person stops the run, a resume may still join the results.
         if *fault != CallFault::Cancelled {
             self.end(Joined::Failed(message.to_owned()));
         }
     }
 
-    /// A limit forbids the call: the results stand as they are. True if one does.
+    /// Ends the joining if a limit forbids the call. The results are then shown as a list. Returns whether a limit
+    /// forbids it.
     pub fn end_forbidden(&mut self) -> bool {
         let run = &mut *self.0;
         let reads = run.calls.list(Phase::Join).is_some_and(|attempts| attempts.reading.is_some());
@@ -69,7 +70,7 @@ impl Joins<'_> {
         true
     }
 
-    /// The run continues: what it comes to is joined at its next end.
+    /// Gives up the joining because the run continues. Its results are joined at its next end.
     pub fn give_up(&mut self) {
         let run = &mut *self.0;
         let given_up = run.in_flight.abort(is_join);
@@ -96,13 +97,13 @@ fn verdict(run: &Run) -> Outcome {
     if is_problem || !run.unwritten().is_empty() { Outcome::Incomplete } else { Outcome::Complete }
 }
 
-/// Whether one of the paths is the asked one, or ends with it.
+/// Whether one of the paths is the asked path or ends with it.
 fn names(paths: &BTreeSet<&str>, asked: &str) -> bool {
     let inside = |path: &&str| path.strip_suffix(asked).is_some_and(|folder| folder.ends_with('/'));
     paths.contains(asked) || paths.iter().any(inside)
 }
 
-/// One result needs no joining, and the same results are joined once.
+/// Whether results must be joined. A single result needs no joining, and the same results are joined only once.
 fn wants_join(run: &Run, outcome: Outcome) -> bool {
     let planned = || matches!(run.entry(), Some(Entry::Prompt { .. })) || !run.follow_ups().is_empty();
     let wanted = match run.settings().join {
@@ -126,8 +127,8 @@ fn results(run: &Run) -> Vec<(Slug, Arc<ResultParts>)> {
 }
 
 impl Run {
-    /// Files that the request asks for and that no change set has written, nor a task said to need no change. Empty where
-    /// something else may have written them, such as a command.
+    /// The files that the request asks for and that no change set has written, without those that a task said to need
+    /// no change. Empty if something else, such as a command, may have written them.
     pub fn unwritten(&self) -> Vec<&str> {
         let other =
             |task: &TaskRun| task.writer.is_some() && !task.skill.as_ref().is_some_and(|skill| skill.writes_files);
@@ -137,12 +138,13 @@ impl Run {
         self.open_files(false)
     }
 
-    /// Files that the request asks for and that a task said to need no change.
+    /// The files that the request asks for and that a task said to need no change.
     pub fn said_unchanged(&self) -> Vec<&str> {
         self.open_files(true)
     }
 
-    /// Files that the request asks for and that no change set has written; `said`: those that need no change, or the others.
+    /// The files that the request asks for and that no change set has written. `said` selects those that a task said
+    /// to need no change, otherwise the others.
     fn open_files(&self, said: bool) -> Vec<&str> {
         let written: BTreeSet<&str> = self.all_tasks().flat_map(TaskRun::changed_files).collect();
         let results = self.done().filter_map(TaskRun::result);
@@ -151,14 +153,14 @@ impl Run {
         asked.filter(|path| !names(&written, path) && names(&unchanged, path) == said).collect()
     }
 
-    /// Whether a request was answered by tasks none of which may change anything.
+    /// Whether the request was answered only by tasks that may not change anything.
     pub fn is_read_only(&self) -> bool {
         let asked = matches!(self.entry(), Some(Entry::Prompt { .. }));
         asked && self.done().next().is_some() && self.all_tasks().all(|task| task.writer.is_none())
     }
 
-    /// Tasks whose results answer the request: done ones whose output no other done task reads. After a follow-up only its
-    /// own count, if it has any.
+    /// The tasks whose results answer the request: done tasks whose output no other done task reads. After a
+    /// follow-up, only the tasks of the follow-up, if it has any.
     pub fn results(&self) -> Vec<&TaskRun> {
         let read: BTreeSet<&Slug> = self
             .done()
@@ -171,7 +173,7 @@ impl Run {
         if latest.is_empty() { earlier } else { latest }
     }
 
-    /// What came of joining these results; `None`: they were not joined.
+    /// The outcome of joining these results. `None` if they were not joined.
     pub fn joined(&self) -> Option<&Joined> {
         self.progress.answer().of(&results(self))
     }

@@ -1,20 +1,20 @@
-//! What model calls cost. Every call is charged to the account of its task and to all accounts above that: of the tasks of a
-//! tree around it, of the task of a sheet whose call the tree is, and of the run. What a call in flight may still cost is
-//! reserved in the same accounts. Limits are limits of accounts; `limits` alone asks about them.
+//! The cost of model calls. Every call is charged to the account of its task and to all accounts above it: those of
+//! the tree tasks around it, that of the sheet task whose call the tree is, and that of the run. A call in flight
+//! reserves its possible further cost in the same accounts. Limits are limits of accounts. Only `limits` checks them.
 
 use std::collections::BTreeMap;
 
 use crate::nouns::Slug;
 use crate::record::{CallKey, Usage};
 
-/// What an account and all below it spent.
+/// What was spent in an account, including the accounts below it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spent {
     /// Model calls started.
     pub calls: u32,
     /// Of these, calls that gave no reply.
     pub failed_calls: u32,
-    /// Of these, calls that the end of the process or a person cut off. No limit counts them.
+    /// Of these, calls that were interrupted by the end of the process or by a person. No limit counts them.
     pub cut_calls: u32,
     /// Tokens read.
     pub input: u64,
@@ -24,62 +24,62 @@ pub struct Spent {
     pub cached: u64,
     /// US dollars, as far as known.
     pub cost_usd: f64,
-    /// Calls with a reply whose cost nobody knows.
+    /// Calls with a reply whose cost is unknown.
     pub unpriced_calls: u32,
-    /// US dollars of the dearest call that gave a reply.
+    /// The cost in US dollars of the most expensive call that gave a reply.
     pub dearest_usd: f64,
-    /// Tokens that calls in flight have reserved.
+    /// Tokens reserved by calls in flight.
     pub reserved: u64,
     /// Calls in flight.
     pub in_flight: u32,
 }
 
-/// Whose an account is.
+/// The holder of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Holder {
     /// The run.
     Run,
-    /// A task, since it was listed.
+    /// A task since it was listed.
     Task(Slug),
-    /// A task of a tree, by number.
+    /// A task of a tree, by its number.
     Op(usize),
 }
 
 /// One account.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Account {
-    /// Whose.
+    /// The holder.
     pub holder: Holder,
     /// What was spent.
     pub spent: Spent,
-    /// What was left of its limit of tokens when a call had no room in it.
+    /// How many tokens were left when a call did not fit its limit of tokens.
     pub no_room: Option<u64>,
-    /// What was left of its limit of cost when the prompt of a call would have cost that.
+    /// How much was left when the prompt of a call would have exceeded its limit of cost.
     pub too_dear_usd: Option<f64>,
     above: Option<usize>,
 }
 
-/// The accounts of a run. That of the run itself is the first.
+/// The accounts of a run. The first one is the account of the run itself.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Ledger {
     accounts: Vec<Account>,
     tasks: BTreeMap<Slug, usize>,
     ops: BTreeMap<usize, usize>,
-    /// Calls in flight: where each reserved how many tokens.
+    /// The calls in flight, each with its account and the tokens that it reserved.
     open: BTreeMap<CallKey, (usize, u64)>,
 }
 
-/// Calls that are listed and not started yet, and the tokens that they reserve, by account.
+/// Calls that are listed and not started yet, and the tokens that they will reserve, by account.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Listed(BTreeMap<usize, (u32, u64)>);
 
 impl Spent {
-    /// Tokens of both kinds.
+    /// The sum of tokens read and written.
     pub fn tokens(&self) -> u64 {
         self.input.saturating_add(self.output)
     }
 
-    /// Model calls that count for a limit.
+    /// The model calls that count for a limit.
     pub fn counted_calls(&self) -> u32 {
         self.calls.saturating_sub(self.cut_calls)
     }
@@ -94,12 +94,12 @@ impl Default for Ledger {
 }
 
 impl Listed {
-    /// Calls and tokens of an account.
+    /// The calls and tokens of an account.
     pub fn of(&self, account: usize) -> (u32, u64) {
         self.0.get(&account).copied().unwrap_or_default()
     }
 
-    /// One more call of a task is listed.
+    /// Adds a listed call of a task.
     pub fn add(&mut self, ledger: &Ledger, task: Option<&Slug>, tokens: u64) {
         for (account, _) in ledger.chain(task) {
             let (calls, reserved) = self.0.entry(account).or_default();
@@ -109,14 +109,15 @@ impl Listed {
 }
 
 impl Ledger {
-    /// A task has an account of its own since it was listed; `op`: the task of a tree whose leaf it is.
+    /// Opens an account for a task when it is listed. `op` is the tree task whose leaf it is.
     pub fn open_task(&mut self, task: &Slug, op: Option<usize>) {
         let above = op.and_then(|op| self.ops.get(&op).copied()).unwrap_or(0);
         let account = self.open(Holder::Task(task.clone()), above);
         self.tasks.insert(task.clone(), account);
     }
 
-    /// A task of a tree has one; `parent`: the one that opened it, `caller`: the task whose call the tree is.
+    /// Opens an account for a task of a tree. `parent` is the task that opened it. `caller` is the task whose call
+    /// the tree is.
     pub fn open_op(&mut self, op: usize, parent: Option<usize>, caller: Option<&Slug>) {
         let above = match parent {
             Some(parent) => self.ops.get(&parent),
@@ -137,13 +138,13 @@ impl Ledger {
         self.accounts.len().saturating_sub(1)
     }
 
-    /// The account that calls of a task are charged to, with its number, and all above it, from the inside out. Calls of no
-    /// task are the run's.
+    /// The account that calls of a task are charged to, with its number, and all accounts above it, from the inside
+    /// out. Calls without a task are charged to the run.
     pub fn chain(&self, task: Option<&Slug>) -> impl Iterator<Item = (usize, &Account)> {
         self.from(task.and_then(|task| self.tasks.get(task)).copied().unwrap_or(0))
     }
 
-    /// The same for a task of a tree.
+    /// The account of a task of a tree, with its number, and all accounts above it.
     pub fn chain_of_op(&self, op: usize) -> impl Iterator<Item = (usize, &Account)> {
         self.from(self.ops.get(&op).copied().unwrap_or(0))
     }
@@ -153,21 +154,21 @@ impl Ledger {
         numbers.filter_map(|number| Some((number, self.accounts.get(number)?)))
     }
 
-    /// A call had no room in what is left of the limit of tokens of an account.
+    /// Notes that a call did not fit what is left of the token limit of an account.
     pub fn note_no_room(&mut self, account: usize, left: u64) {
         if let Some(account) = self.accounts.get_mut(account) {
             account.no_room = Some(left);
         }
     }
 
-    /// The prompt of a call would have cost what is left of the limit of cost of an account.
+    /// Notes that the prompt of a call would have cost more than what is left of the cost limit of an account.
     pub fn note_too_dear(&mut self, account: usize, left_usd: f64) {
         if let Some(account) = self.accounts.get_mut(account) {
             account.too_dear_usd = Some(left_usd);
         }
     }
 
-    /// Whether the account of this number is that of the run.
+    /// Whether this is the number of the run's account.
     pub fn is_of_run(&self, account: usize) -> bool {
         self.accounts.get(account).is_some_and(|account| account.holder == Holder::Run)
     }
@@ -183,13 +184,13 @@ impl Ledger {
         account.map(|account| account.spent).unwrap_or_default()
     }
 
-    /// What a task of a tree and all below it spent.
+    /// What a task of a tree and all tasks below it spent.
     pub fn of_op(&self, op: usize) -> Spent {
         let account = self.ops.get(&op).and_then(|account| self.accounts.get(*account));
         account.map(|account| account.spent).unwrap_or_default()
     }
 
-    /// A call began, and reserves so many tokens.
+    /// Notes that a call started, and reserves tokens for it.
     pub fn started(&mut self, call: &CallKey, tokens: u64) {
         let account = call.task.as_ref().and_then(|task| self.tasks.get(task)).copied().unwrap_or(0);
         self.open.insert(call.clone(), (account, tokens));
@@ -200,7 +201,7 @@ impl Ledger {
         });
     }
 
-    /// It is in flight no more: what it reserved is free for others.
+    /// Releases what a call reserved, because it is no longer in flight.
     pub fn released(&mut self, call: &CallKey) {
         let Some((account, tokens)) = self.open.remove(call) else { return };
         self.each_above(account, |spent| {
@@ -209,21 +210,21 @@ impl Ledger {
         });
     }
 
-    /// It was cut off before it gave a reply: what it took of limits is free again.
+    /// Notes that a call was interrupted before it gave a reply. It no longer counts for limits.
     pub fn cut_off(&mut self, call: &CallKey) {
         let Some((account, _)) = self.open.get(call).copied() else { return };
         self.released(call);
         self.each_above(account, |spent| spent.cut_calls = spent.cut_calls.saturating_add(1));
     }
 
-    /// The process ended: all calls in flight were cut off. Says how many these are.
+    /// Notes that the process ended and interrupted all calls in flight. Returns their number.
     pub fn cut_off_all(&mut self) -> u32 {
         let open: Vec<CallKey> = self.open.keys().cloned().collect();
         open.iter().for_each(|call| self.cut_off(call));
         u32::try_from(open.len()).unwrap_or(u32::MAX)
     }
 
-    /// It gave a reply.
+    /// Charges a call that gave a reply.
     pub fn charged(&mut self, task: Option<&Slug>, usage: &Usage) {
         self.each_of(task, |spent| {
             spent.input = spent.input.saturating_add(usage.input);
@@ -236,18 +237,18 @@ impl Ledger {
         });
     }
 
-    /// It gave none.
+    /// Notes that a call gave no reply.
     pub fn failed(&mut self, task: Option<&Slug>) {
         self.each_of(task, |spent| spent.failed_calls = spent.failed_calls.saturating_add(1));
     }
 
-    /// A failed call that was never sent is none (spec "Templates" 9).
+    /// Takes back the count of a failed call that was never sent (spec "Templates" 9).
     pub fn taken_back(&mut self, task: Option<&Slug>) {
         self.not_sent(task);
         self.each_of(task, |spent| spent.failed_calls = spent.failed_calls.saturating_sub(1));
     }
 
-    /// A call that was never sent counts for no limit.
+    /// Takes back the count of a call that was never sent, so that it counts for no limit.
     pub fn not_sent(&mut self, task: Option<&Slug>) {
         self.each_of(task, |spent| spent.calls = spent.calls.saturating_sub(1));
     }

@@ -1,4 +1,4 @@
-//! The limits that may shape a run. What each of them forbids is in `limits`.
+//! The limits that may affect a run. `limits` contains what each limit forbids.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// `jobs`: work units in flight (spec 2.6).
+    /// `jobs`: the number of work units in flight (spec 2.6).
     Jobs,
-    /// `limits.parallel` of a skill: execution runs of one task at once (spec 10.3).
+    /// `limits.parallel` of a skill: the number of executions of one task at the same time (spec 10.3).
     Parallel,
-    /// Exclusive tools (spec 10.3).
+    /// Exclusive tools, which run one call at a time (spec 10.3).
     Exclusive,
     /// `attempts` of a phase (spec 12).
     Attempts,
@@ -36,14 +36,14 @@ pub enum Limit {
     RepeatedCalls,
     /// `no_progress_repeats`: equal turns of a handler in a row (spec "Templates" 9).
     NoProgress,
-    /// `max_context_fraction` of a handler. Held where a prompt is put together; here it only informs.
+    /// `max_context_fraction` of a handler. The code that builds prompts enforces it. Here it is only reported.
     Window,
-    /// `max_output_bytes` of a handler. Held where a reply is received; here it only informs.
+    /// `max_output_bytes` of a handler. The code that receives replies enforces it. Here it is only reported.
     Output,
 }
 
 impl Limit {
-    /// All limits that shape what is outstanding.
+    /// All limits that affect what is outstanding.
     pub const ALL: [Self; 15] = [
         Self::Jobs,
         Self::Parallel,
@@ -62,7 +62,7 @@ impl Limit {
         Self::NoProgress,
     ];
 
-    /// The name a person sets it by.
+    /// The name by which a person sets it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Jobs => "jobs",

@@ -1,5 +1,5 @@
-//! Every limit, checked here and nowhere else. A limit that shaped what is outstanding leaves its mark, so that tests and
-//! the simulation can show that each of them was reached.
+//! All limits are checked here and nowhere else. A limit that affected what is outstanding leaves a mark, so that
+//! tests and the simulation can show that each limit was reached.
 
 use crate::nouns::{ExecutionId, LIMIT_ROWS, SkillLimits, Slug, TaskLimits};
 use crate::record::StopReason;
@@ -13,7 +13,7 @@ use super::limit::Limit;
 use super::operators::{NodeInstance, limit_of, split_limit};
 use super::task::TaskRun;
 
-/// Equal calls of a conversation after which its tools are withdrawn (spec 10.7).
+/// The number of equal calls in a conversation after which its tools are withdrawn (spec 10.7).
 const REPEATED_CALLS: u32 = 3;
 
 pub(super) fn jobs(run: &Run) -> usize {
@@ -33,7 +33,7 @@ pub(super) fn rounds_are_over(run: &Run) -> bool {
     run.round() > run.settings().max_rounds
 }
 
-/// What may be spent of an account.
+/// What may be spent in an account.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bounds {
     calls: Option<u32>,
@@ -72,12 +72,12 @@ fn spent_of(run: &Run, account: &Account, starting: u32) -> Option<Limit> {
     if bounds.calls.is_some_and(|max| spent.counted_calls().saturating_add(starting) >= max) {
         return Some(if is_run { Limit::MaxCalls } else { Limit::TaskCalls });
     }
-    // Or a call found no room in what is left, and there is no more since.
+    // The limit also leaves nothing if a call did not fit before and no more is left now.
     let no_room = |left: u64| left == 0 || account.no_room.is_some_and(|found| left <= found);
     if bounds.tokens.is_some_and(|max| no_room(max.saturating_sub(spent.tokens()))) {
         return Some(of_tokens(&account.holder));
     }
-    // Or the prompt of a call would cost what is left, and there is no more since.
+    // The limit also leaves nothing if the prompt of a call would have been too expensive and no more is left now.
     let too_dear = |left: f64| left <= 0.0 || account.too_dear_usd.is_some_and(|found| left <= found);
     if bounds.cost_usd.is_some_and(|max| too_dear(max - spent.cost_usd)) {
         return Some(Limit::MaxCost);
@@ -98,16 +98,17 @@ fn of_tokens(holder: &Holder) -> Limit {
     if *holder == Holder::Run { Limit::MaxTokens } else { Limit::TaskTokens }
 }
 
-/// The limit that allows no further model call of a task, or of none: that of the run, its own, or one of those above it.
+/// The limit that forbids a further model call of a task, or a call without a task: a limit of the run, of the task,
+/// or of a task above it.
 pub(super) fn forbids_call(run: &Run, task: Option<&TaskRun>, listed: &Listed) -> Option<Limit> {
     let chain: Vec<(usize, &Account)> = run.ledger.chain(task.map(|task| &task.task.slug)).collect();
     chain.into_iter().rev().find_map(|(number, account)| spent_of(run, account, listed.of(number).0))
 }
 
-/// The limit for which a call has to wait until others return what they reserved of it (spec "Templates" 9): nothing above
-/// it may overspend. What a call costs is known only when it is over: each of those in flight is taken to cost as much as
-/// the dearest so far, and the first one is made alone. One alone has all that is left, and is held to it. `own`: tokens that it
-/// reserves itself.
+/// The limit for which a call must wait until other calls return what they have reserved (spec "Templates" 9), so
+/// that no account above the call is overspent. The cost of a call is known only when it is over. Each call in flight
+/// is assumed to cost as much as the most expensive call so far, and the first call is made alone. A call that is
+/// made alone may use all that is left. `own` is the number of tokens that the call reserves itself.
 pub(super) fn call_waits(run: &Run, task: Option<&TaskRun>, own: u64, listed: &Listed) -> Option<Limit> {
     run.ledger.chain(task.map(|task| &task.task.slug)).find_map(|(number, account)| {
         let (bounds, spent) = (bounds(run, &account.holder), &account.spent);
@@ -126,34 +127,34 @@ pub(super) fn call_waits(run: &Run, task: Option<&TaskRun>, own: u64, listed: &L
     })
 }
 
-/// Whether the run's own limits allow no task of a list a further call, whatever it is, or have it wait.
+/// Whether the limits of the run itself forbid any further call to all tasks of a list, or make it wait.
 pub(super) fn forbids_all_calls(run: &Run, listed: &Listed) -> bool {
     if run.operators.are_at_work() {
-        // What handlers reserve differs.
+        // Handlers reserve different amounts.
         return false;
     }
     let least = u64::from(run.settings().budget.prompt).saturating_add(REPLY);
     forbids_call(run, None, listed).or_else(|| call_waits(run, None, least, listed)).is_some()
 }
 
-/// Whether a task of a tree, or what is above it short of the run, has spent what it may.
+/// Whether a task of a tree, or a task above it, has used up a limit. Excludes limits of the run.
 pub(super) fn is_spent(run: &Run, op: &NodeInstance) -> bool {
     let mut chain = run.ledger.chain_of_op(op.number).filter(|(_, account)| account.holder != Holder::Run);
     chain.any(|(_, account)| spent_of(run, account, 0).is_some())
 }
 
-/// Tokens that are left of the run's own limit.
+/// Tokens that are left of the limit of the run itself.
 pub(super) fn tokens_left(run: &Run) -> Option<u64> {
     run.settings().limits.max_tokens.map(|max| max.saturating_sub(run.ledger.of_run().tokens()))
 }
 
-/// A call that the end of the run's time cut is not made again before a resume.
+/// Forbids a call that was interrupted at the end of the run's time to be repeated before a resume.
 pub(super) fn forbids_again(run: &Run, task: &Slug, exec: &ExecutionId, call: &str) -> Option<Limit> {
     let call = run.tasks.get(task)?.run(exec)?.call(call)?;
     call.is_cut().then_some(Limit::RunTimeout)
 }
 
-/// The run limit that allows no further work at all.
+/// The limit of the run that forbids any further work.
 pub(super) fn forbids_work(run: &Run) -> Option<Limit> {
     time_is_over(run, run.clock.now()).then_some(Limit::RunTimeout)
 }
@@ -162,7 +163,7 @@ pub(super) fn time_is_over(run: &Run, at: u64) -> bool {
     run_timeout_ms(run).is_some_and(|max| run.clock.spent_ms(at) >= max)
 }
 
-/// Milliseconds that are left of the run's time; `None`: there is no limit.
+/// Milliseconds that are left of the run's time. `None` if there is no limit.
 pub(super) fn time_left_ms(run: &Run) -> Option<u64> {
     run_timeout_ms(run).map(|max| max.saturating_sub(run.clock.spent_ms(run.clock.now())))
 }
@@ -171,8 +172,8 @@ fn run_timeout_ms(run: &Run) -> Option<u64> {
     run.settings().limits.run_timeout_seconds.map(|seconds| seconds.saturating_mul(1_000))
 }
 
-/// The limit that ends a unit of the task whose next thing is a model call: one of its own, or one of what is above it short
-/// of the run.
+/// The limit that ends a unit of the task whose next action is a model call: a limit of the task or of a task above
+/// it. Excludes limits of the run.
 pub(super) fn ends_task(run: &Run, task: &TaskRun) -> Option<(Limit, Cause)> {
     let mut chain = run.ledger.chain(Some(&task.task.slug)).filter(|(_, account)| account.holder != Holder::Run);
     let own = chain.next().and_then(|(_, account)| spent_of(run, account, 0));
@@ -183,13 +184,14 @@ pub(super) fn ends_task(run: &Run, task: &TaskRun) -> Option<(Limit, Cause)> {
     above.map(|limit| (limit, Cause::AboveLimit(limit)))
 }
 
-/// The limit that allows no review of an execution, or no second result after one. A review is no turn of a conversation.
+/// The limit that forbids the review of an execution, or a second result after the review. A review is not a turn of
+/// a conversation.
 pub(super) fn forbids_review(run: &Run, task: &TaskRun, exec: &Execution) -> Option<Limit> {
     let any = || forbids_call(run, Some(task), &Listed::default());
     if exec.is_under_review() { any() } else { ends_task(run, task).map(|(limit, _)| limit).or_else(any) }
 }
 
-/// A handler may have as many assistant messages as its limit says; the next one is not asked for (spec "Templates" 9).
+/// The limit that forbids a handler a further assistant message (spec "Templates" 9).
 fn forbids_turn(run: &Run, task: &TaskRun) -> Option<Limit> {
     if !task.is_handler() {
         return None;
@@ -199,31 +201,33 @@ fn forbids_turn(run: &Run, task: &TaskRun) -> Option<Limit> {
     (replies(run, task) >= max).then_some(Limit::MaxTurns)
 }
 
-/// Assistant messages of a handler, refused ones too. One that a limit of the run cut is not read, and is asked for again.
+/// The number of assistant messages of a handler, including refused ones. A message that a limit of the run cut off
+/// is not read, and is requested again.
 fn replies(run: &Run, task: &TaskRun) -> u32 {
     let read = run.turns_of(&task.task.slug).filter(|call| call.stop != StopReason::Budget);
     u32::try_from(read.count()).unwrap_or(u32::MAX)
 }
 
-/// Tokens that a reply is taken to have for what a call reserves of the run's limit.
+/// The assumed size of a reply, in tokens, when a call reserves a part of the run's limit.
 const REPLY: u64 = 16_384;
 
-/// Tokens that a call reserves of the run's limit: what is known of a handler's, else the most a prompt may have.
+/// The tokens that a call reserves of the run's limit: what is known of a handler's call, or else the largest allowed
+/// prompt and a reply.
 pub(super) fn reserve(run: &Run, task: Option<&TaskRun>) -> u64 {
     let handler = task.and_then(|task| Some((task, run.operators.of_leaf(&task.task.slug)?)));
     let known = handler.map(|(task, op)| op.reserve(task.sizes.prompt)).filter(|tokens| *tokens > 0);
-    // A prompt that was found to be larger is known as well.
+    // A prompt may already have proved larger than the budget.
     let prompt = task.map_or(0, |task| task.sizes.prompt).max(u64::from(run.settings().budget.prompt));
     known.unwrap_or_else(|| prompt.saturating_add(REPLY))
 }
 
-/// Tokens of prompt and reply that are left for one call, by the budgets of the run, of its task and of what is above it,
-/// without what others in flight have reserved; `None`: there is no budget.
+/// Tokens for prompt and reply that are left for one call in the budgets of the run, of its task and of the tasks
+/// above it. Excludes what other calls in flight have reserved. `None` if there is no budget.
 pub(super) fn tokens_for_call(run: &Run, task: Option<&TaskRun>) -> Option<u64> {
     budgets(run, task).into_iter().map(|budget| budget.left.saturating_sub(budget.held)).min()
 }
 
-/// The account whose limit of cost leaves a call least, with what is left of it.
+/// The account whose cost limit leaves the least for a call, with the rest.
 pub(super) fn least_cost_left(run: &Run, task: Option<&TaskRun>) -> Option<(usize, f64)> {
     let chain = run.ledger.chain(task.map(|task| &task.task.slug));
     let left = chain.filter_map(|(number, account)| {
@@ -233,19 +237,19 @@ pub(super) fn least_cost_left(run: &Run, task: Option<&TaskRun>) -> Option<(usiz
     left.min_by(|one, other| one.1.total_cmp(&other.1))
 }
 
-/// Whether what does not fit may wait: others in flight hold a part of one of these budgets.
+/// Whether a call that does not fit may wait, because other calls in flight have reserved a part of these budgets.
 pub(super) fn may_wait(run: &Run, task: Option<&TaskRun>) -> bool {
     budgets(run, task).iter().any(|budget| budget.held > 0)
 }
 
-/// A token budget of a call.
+/// A token budget that applies to a call.
 struct Budget {
     whose: Shortfall,
     /// The number of its account.
     account: usize,
     /// Tokens that are not spent.
     left: u64,
-    /// Of these, what others in flight hold.
+    /// Of these, tokens that other calls in flight have reserved.
     held: u64,
 }
 
@@ -265,8 +269,8 @@ fn budgets(run: &Run, task: Option<&TaskRun>) -> Vec<Budget> {
     run.ledger.chain(task.map(|task| &task.task.slug)).filter_map(|(number, account)| of(number, account)).collect()
 }
 
-/// The token budget that left a call too little. `needed`: tokens that it takes at least, and would have if all that others
-/// hold came back.
+/// Whose token budget left too little for a call. `needed` is the smallest number of tokens that the call can use.
+/// The call can be made later if it would fit once the other calls have returned what they reserved.
 pub(super) fn short_of_tokens(run: &Run, task: Option<&TaskRun>, needed: u64) -> Shortfall {
     let budgets = budgets(run, task);
     if task.is_some() && may_wait(run, task) && budgets.iter().all(|budget| budget.left > needed) {
@@ -275,7 +279,8 @@ pub(super) fn short_of_tokens(run: &Run, task: Option<&TaskRun>, needed: u64) ->
     smallest(&budgets).map_or(Shortfall::Run, |budget| budget.whose)
 }
 
-/// The account whose budget leaves a call least, with what is left of that; `beside`: beside what others hold.
+/// The account whose budget leaves the least for a call, with the rest. `beside` excludes what other calls have
+/// reserved.
 pub(super) fn smallest_budget(run: &Run, task: Option<&TaskRun>, beside: bool) -> Option<(usize, u64)> {
     let left = |budget: &Budget| budget.left.saturating_sub(if beside { budget.held } else { 0 });
     smallest(&budgets(run, task)).map(|budget| (budget.account, left(budget)))
@@ -285,20 +290,20 @@ fn smallest(budgets: &[Budget]) -> Option<&Budget> {
     budgets.iter().min_by_key(|budget| budget.left.saturating_sub(budget.held))
 }
 
-/// Whose tokens are short.
+/// Whose tokens do not suffice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shortfall {
-    /// The run's.
+    /// Those of the run.
     Run,
-    /// The task's.
+    /// Those of the task.
     Task,
-    /// A task's of the tree above it.
+    /// Those of a task of the tree above it.
     Above,
-    /// Nobody's: there is enough when others return what they hold.
+    /// None. The tokens will suffice when other calls return what they have reserved.
     Now,
 }
 
-/// Equal turns in a row after which a handler ends.
+/// The number of equal turns in a row after which a handler ends.
 pub(super) fn no_progress_repeats(run: &Run, task: &Slug) -> usize {
     let op = run.operators.of_leaf(task);
     let node = op.and_then(|op| run.operators.node(op));
@@ -311,7 +316,8 @@ pub(super) fn task_timeout_ms(run: &Run, task: &TaskRun) -> u64 {
     u64::from(own.unwrap_or(run.settings().limits.timeout_seconds)).saturating_mul(1_000)
 }
 
-/// A process ends itself at its time, tells what it said, and is killed 5 s later if it does not (spec "Templates" 8).
+/// Extra time for a process. It ends itself when its time is over, reports its output, and is killed 5 s later if it
+/// does not end (spec "Templates" 8).
 const PROCESS_GRACE_MS: u64 = 15_000;
 
 pub(super) fn task_time_is_over(run: &Run, task: &TaskRun) -> bool {
@@ -319,8 +325,8 @@ pub(super) fn task_time_is_over(run: &Run, task: &TaskRun) -> bool {
     task.clock.spent_ms(run.clock.now()) >= task_timeout_ms(run, task).saturating_add(grace)
 }
 
-/// Milliseconds that an effect may take: what is left of the task's time and of the run's. The plan and iteration
-/// calls have the time of one task.
+/// Milliseconds that an effect may take: the rest of the task's time or of the run's time, whichever is shorter. The
+/// plan and iteration calls have the time of one task.
 pub(super) fn deadline_ms(run: &Run, task: Option<&TaskRun>) -> u64 {
     let of_task = match task {
         Some(task) => task_timeout_ms(run, task).saturating_sub(task.clock.spent_ms(run.clock.now())),
@@ -330,7 +336,7 @@ pub(super) fn deadline_ms(run: &Run, task: Option<&TaskRun>) -> u64 {
     of_task.min(of_run).min(task.map_or(u64::MAX, |task| left_above_ms(run, task, run.clock.now())))
 }
 
-/// Milliseconds that the task of the tree and those above it have left (spec "Templates" 9).
+/// Milliseconds that are left for the task of the tree and the tasks above it (spec "Templates" 9).
 fn left_above_ms(run: &Run, task: &TaskRun, at: u64) -> u64 {
     let Some(op) = run.operators.of_leaf(&task.task.slug) else { return u64::MAX };
     let left = run.operators.ancestry(op).filter_map(|op| {
@@ -353,12 +359,12 @@ pub(super) fn withdraws_tools(run: &Run, task: &TaskRun, exec: &Execution) -> Op
     (turn(exec) >= max).then_some(Limit::MaxTurns)
 }
 
-/// The turn of a conversation that comes next, from 1.
+/// The next turn of a conversation, from 1.
 pub(super) fn turn(exec: &Execution) -> u32 {
     u32::try_from(exec.turns.len()).unwrap_or(u32::MAX).saturating_add(1)
 }
 
-/// How far the limits of the run are used.
+/// How much of each limit of the run is used.
 pub(super) fn uses(run: &Run) -> Vec<LimitUse> {
     let (limits, spent) = (&run.settings().limits, run.ledger.of_run());
     let one = |limit, used, max| LimitUse { task: None, limit, used, max, threshold: limits.warning_threshold };
@@ -375,7 +381,8 @@ pub(super) fn uses(run: &Run) -> Vec<LimitUse> {
     uses
 }
 
-/// What a limit is now, of the run by its name, of a task as `TASK.NAME`; `None`: there is no such limit.
+/// The current value of a limit. A limit of the run has its plain name, a limit of a task the name `TASK.NAME`.
+/// `None` if there is no such limit.
 pub(super) fn bound(run: &Run, limit: &str) -> Option<f64> {
     match split_limit(limit) {
         Some((task, name)) => limit_of(run, &task, name),
@@ -383,19 +390,19 @@ pub(super) fn bound(run: &Run, limit: &str) -> Option<f64> {
     }
 }
 
-/// Whether this is a limit that the run has, and a higher bound for it.
+/// Whether the run has this limit and `max` is higher than its current value.
 pub(super) fn may_raise(run: &Run, limit: &str, max: f64) -> bool {
     max.is_finite() && bound(run, limit).is_some_and(|now| max > now) && may_be(limit, max)
 }
 
-/// Whether a limit of a task may be that high. Those that only one operator has are whole numbers.
+/// Whether a limit of a task may have this value. Limits that only one operator has are whole numbers.
 fn may_be(limit: &str, max: f64) -> bool {
     let Some((_, name)) = split_limit(limit) else { return true };
     let row = LIMIT_ROWS.iter().find(|row| row.name == name);
     row.map_or(max.fract() == 0.0 && max <= f64::from(u32::MAX), |row| row.range.holds(max))
 }
 
-/// How far the limits of one task of the tree are used: those it sets itself, and the turns of a handler.
+/// How much of the limits of one task of the tree is used: its own limits, and the turns of a handler.
 pub(super) fn uses_of(run: &Run, op: &NodeInstance) -> Vec<LimitUse> {
     let Some(node) = run.operators.node(op) else { return Vec::new() };
     let (limits, spent) = (&node.limits, run.ledger.of_op(op.number));
@@ -426,7 +433,7 @@ pub(super) fn count(value: usize) -> f64 {
     number(u64::try_from(value).unwrap_or(u64::MAX))
 }
 
-/// Counts stay far below 2^53, where this would lose precision.
+/// Converts a count, which stays far below 2^53, where the conversion would lose precision.
 #[allow(clippy::cast_precision_loss)]
 pub(super) fn number(value: u64) -> f64 {
     value as f64

@@ -1,4 +1,4 @@
-//! Adopted lists: a reply adds to the plan (spec 2.3, 2.11), a person's edit is the whole plan (spec 2.18).
+//! Adopted lists: a reply adds to the plan (spec 2.3, 2.11), an edit by a person is the whole plan (spec 2.18).
 
 use std::collections::BTreeSet;
 
@@ -20,10 +20,10 @@ use super::state::{Stage, State};
 use super::task::{ExecutionStage, ReferenceCheck, RemovedBy, TaskPhase, TaskRun};
 use super::task_change::TaskChange;
 
-/// Said of a run that ends by a list that adds nothing.
+/// The message for a run that ends because a list adds nothing.
 const NOTHING_NEW: &str = "The next list only repeats tasks that failed twice.";
 
-/// Takes lists into the plan.
+/// Adopts lists into the plan.
 pub(super) struct Lists<'a>(pub &'a mut Run);
 
 impl Lists<'_> {
@@ -37,7 +37,7 @@ impl Lists<'_> {
         match origin {
             ListOrigin::Edit(sheet) => {
                 self.edited(list, issues);
-                // What was read is an edit no more.
+                // The file now agrees with the record, so it is no longer an edit.
                 return self.0.sheet.note_file(sheet, at);
             }
             ListOrigin::Reply(key) => {
@@ -47,7 +47,7 @@ impl Lists<'_> {
                 }
                 let of_list = list_phase(self.0, key);
                 if of_list == Phase::Continue {
-                    // Rounds count anew.
+                    // Rounds start again at 1.
                     let rounds = self.0.progress.rounds_mut();
                     self.0.follow_ups.accept(rounds.total());
                     rounds.count_anew(0);
@@ -59,7 +59,7 @@ impl Lists<'_> {
         self.0.progress.routing_mut().forget_draft();
         self.0.calls.close_lists();
         self.0.sheet.adopt(list, *origin == ListOrigin::Host);
-        // The accepted list has seen every problem it was told of (spec 2.9).
+        // The accepted list has seen every problem that its call was told of (spec 2.9).
         self.0.tasks.values_mut().for_each(TaskRun::acknowledge_shown);
         let iterates = matches!(origin, ListOrigin::Reply(key) if key.phase == Phase::Iterate);
         for removal in &list.beside.removed {
@@ -77,7 +77,8 @@ impl Lists<'_> {
         }
     }
 
-    /// A reply adds to the plan: a task that is there keeps its step, a new one stands before what follows it in the reply.
+    /// Adds a reply to the plan. A known task keeps its step. A new task is placed before the tasks that follow it in
+    /// the reply.
     fn add(&mut self, list: &AdoptedList, issues: &[Issue]) {
         self.0.gates.close_before_run();
         self.take_up(list, issues);
@@ -99,7 +100,8 @@ impl Lists<'_> {
         self.0.tasks.set_steps(steps);
     }
 
-    /// Whether all that a list asks for was asked for before, listed again as it was, and ended without output both times.
+    /// Whether the list contains only tasks that were listed twice with the same words and ended without output both
+    /// times.
     fn adds_nothing(&self, list: &AdoptedList) -> bool {
         let again = |planned: &PlannedTask| {
             let known = self.0.tasks.get(&planned.task.slug).filter(|task| task.state().is_problem() && task.relisted);
@@ -108,9 +110,9 @@ impl Lists<'_> {
         !list.steps.is_empty() && list.steps.iter().flatten().all(again)
     }
 
-    /// An edit with errors touches these tasks; `None`: there is none any more. One that only waits for a slot starts as
-    /// little as one that waits for its section, and references are checked again before it does: a check that fails would
-    /// have it refined.
+    /// Notes which tasks a faulty edit touches. `None` means that there is no such edit any more. These tasks do not
+    /// start, even if they only wait for a slot. Their references are checked again before they start, because a
+    /// failed check would refine them.
     pub fn hold(&mut self, tasks: Option<&BTreeSet<Slug>>) {
         self.0.sheet.hold(tasks);
         for slug in tasks.into_iter().flatten() {
@@ -125,7 +127,7 @@ impl Lists<'_> {
         NextStage(self.0).wait_for_edit();
     }
 
-    /// A person's edit (spec 2.18).
+    /// Adopts an edit by a person (spec 2.18).
     fn edited(&mut self, list: &AdoptedList, issues: &[Issue]) {
         self.0.sheet.edit(list);
         self.call_back(list);
@@ -136,16 +138,16 @@ impl Lists<'_> {
         NextStage(self.0).follow_list();
     }
 
-    /// A task that an edit changes or leaves out while nothing of it is at work but a person has not begun: it is ready again,
-    /// and follows the edit.
+    /// Makes running tasks ready again that the edit changes or leaves out and that only wait for a person, so that
+    /// they follow the edit.
     fn call_back(&mut self, list: &AdoptedList) {
         for slug in called_back(self.0, list) {
             TaskChange(self.0).enter(&slug, TaskPhase::Ready);
         }
     }
 
-    /// What may run waits for its step and its gate in the new list: a resume that comes with an edit has just opened it
-    /// (spec 2.6, 2.7). What it had done before the resume stays.
+    /// Makes ready tasks wait for their step and gate in the new list, because a resume with an edit has just opened
+    /// the step (spec 2.6, 2.7). The results from before the resume stay.
     fn hold_unstarted(&mut self, concerned: impl Fn(&Slug) -> bool) {
         let run = &mut *self.0;
         let waits = |task: &&TaskRun| {
@@ -154,12 +156,12 @@ impl Lists<'_> {
                 && task.has_begun()
                 && !run.changes.has_any_of(&task.task.slug)
         };
-        // Of one that had begun nothing is in flight right after a resume; otherwise a person may be at its gate.
+        // Right after a resume, nothing of such a task is in flight. Otherwise a person may be asked about it.
         let rests = |task: &&TaskRun| {
             task.runs.iter().all(Execution::is_untouched) || !run.in_flight.works_for(&task.task.slug)
         };
         let mut held: BTreeSet<Slug> = run.tasks.values().filter(waits).filter(rests).map(TaskRun::slug).collect();
-        // Nor does a task wait while something of what it calls continues.
+        // A task also goes on while something that it calls goes on.
         let continues = |task: &&TaskRun| task.is_executing() && !held.contains(&task.task.slug);
         let callers: Vec<Slug> = run.tasks.values().filter(continues).filter_map(|task| task.below.clone()).collect();
         held.retain(|slug| !callers.contains(slug));
@@ -174,8 +176,8 @@ impl Lists<'_> {
         }
     }
 
-    /// Of what an edit leaves out nothing starts. What is done or at work stays, whether the edit changes it or leaves it out,
-    /// and every task keeps its step (spec 2.18).
+    /// Makes the plan follow the edit. Tasks that the edit leaves out do not start. Tasks that are done or running
+    /// stay even if the edit changes them or leaves them out. Every task keeps its step (spec 2.18).
     fn follow_edit(&mut self, list: &AdoptedList, issues: &[Issue]) {
         let left_out = left_out(self.0, list);
         for slug in &left_out {
@@ -187,7 +189,7 @@ impl Lists<'_> {
         self.take_up(list, issues);
         let listed = list.steps.iter().map(|step| step.iter().map(|planned| planned.task.slug.clone()).collect());
         let mut steps: Vec<Vec<Slug>> = listed.collect();
-        // They stand before what is listed beside them, which may read them.
+        // The tasks that were left out come first in their step, because the others may read from them.
         for slug in left_out.iter().rev() {
             let Some(at) = self.0.tasks.step_of(slug) else { continue };
             steps.resize(steps.len().max(at + 1), Vec::new());
@@ -197,7 +199,7 @@ impl Lists<'_> {
         self.0.tasks.set_steps(steps);
     }
 
-    /// Lists the tasks of a list in the next round. What stands there as it ended stays so.
+    /// Lists the tasks of a list in the next round. An ended task that the list does not change stays as it is.
     fn take_up(&mut self, list: &AdoptedList, issues: &[Issue]) {
         let round = self.0.progress.rounds().total().saturating_add(1);
         for planned in list.steps.iter().flatten() {
@@ -210,13 +212,13 @@ impl Lists<'_> {
     }
 }
 
-/// Tasks of the plan that a list leaves out, in the order of the plan.
+/// The tasks of the plan that the list leaves out, in the order of the plan.
 fn left_out(run: &Run, list: &AdoptedList) -> Vec<Slug> {
     let listed: BTreeSet<&Slug> = list.steps.iter().flatten().map(|planned| &planned.task.slug).collect();
     run.tasks.steps().iter().flatten().filter(|slug| !listed.contains(slug)).cloned().collect()
 }
 
-/// Tasks that run, that an edit changes or leaves out, and that have not begun.
+/// The running tasks that the edit changes or leaves out and that have not begun.
 fn called_back(run: &Run, list: &AdoptedList) -> Vec<Slug> {
     let stays =
         |slug: &Slug| list.steps.iter().flatten().any(|planned| planned.unchanged && planned.task.slug == *slug);
@@ -224,7 +226,8 @@ fn called_back(run: &Run, list: &AdoptedList) -> Vec<Slug> {
     waiting.filter(|slug| !stays(slug) && !has_begun(run, slug)).collect()
 }
 
-/// Whether an edit leaves the task alone: it, or a task below it, works, and does not merely wait for a person.
+/// Whether an edit leaves the task alone, because the task or a task below it is at work and does not only wait for a
+/// person.
 pub(super) fn has_begun(run: &Run, slug: &Slug) -> bool {
     let below = run.tasks.below(slug).map(|task| &task.task.slug);
     let all: Vec<&Slug> = std::iter::once(slug).chain(below).collect();
@@ -236,8 +239,8 @@ pub(super) fn has_begun(run: &Run, slug: &Slug) -> bool {
     runs && (!waits || all.iter().any(|task| run.in_flight.works_by_itself(task)))
 }
 
-/// Whether an edit of the list is adopted now: while a round is under way, between rounds, and before the report. A run
-/// that a person or a limit stopped adopts it when it is resumed.
+/// Whether the run adopts an edit of the list now. It does so during a round, between rounds and before the report. A
+/// run that a person or a limit stopped adopts the edit when it is resumed.
 pub(super) fn may_edit(run: &Run) -> bool {
     let stage = match run.stage() {
         Stage::Pass | Stage::Iterate | Stage::Continue => true,
@@ -247,12 +250,13 @@ pub(super) fn may_edit(run: &Run) -> bool {
     run.sheet.has_list() && stage
 }
 
-/// The phase that a reply gives a list for: the last skill completes the list that waits for it.
+/// The phase that makes the list of a reply. The routing reply for the last missing skill completes the list of
+/// another phase.
 fn list_phase(run: &Run, key: &CallKey) -> Phase {
     if key.phase == Phase::Route { run.progress.routing().phase() } else { key.phase }
 }
 
-/// Refuses a list that was not asked for, or of which no task needs a skill.
+/// Rejects a list that was not requested, or none of whose tasks needs a skill.
 pub(super) fn check_draft(run: &Run, key: &CallKey, list: &TaskList) -> Result<(), Reject> {
     let awaited = match key.phase {
         Phase::Plan => run.stage() == Stage::Prepare,
@@ -266,7 +270,7 @@ pub(super) fn check_draft(run: &Run, key: &CallKey, list: &TaskList) -> Result<(
     if run.is_to_be_read(key) { Ok(()) } else { Err(Reject::NotAwaited(key.clone())) }
 }
 
-/// Refuses a list that was not asked for, or that the table of spec 2.10 forbids.
+/// Rejects a list that was not requested, or that the table of spec 2.10 forbids.
 pub(super) fn check_list(run: &Run, origin: &ListOrigin, list: &AdoptedList) -> Result<(), Reject> {
     if let ListOrigin::Edit(_) = origin {
         return check_edit(run, list);
@@ -277,7 +281,7 @@ pub(super) fn check_list(run: &Run, origin: &ListOrigin, list: &AdoptedList) -> 
         if !seen.insert(slug) {
             return Err(Reject::Duplicate(slug.clone()));
         }
-        // Only a person puts a task back that was dropped.
+        // Only a person puts a removed task back.
         if let Some(task) = run.tasks.get(slug)
             && task.state() != State::Planned
             && (task.state() == State::Dropped || !task.state().may_become(State::Planned))
@@ -306,7 +310,7 @@ pub(super) fn check_list(run: &Run, origin: &ListOrigin, list: &AdoptedList) -> 
     list.beside.removed.iter().try_for_each(|removal| check_removal(run, &removal.task, &seen))
 }
 
-/// Refuses an edit that would alter what has ended well. What runs is left alone.
+/// Rejects an edit that would change a done task. Running tasks are left alone.
 fn check_edit(run: &Run, list: &AdoptedList) -> Result<(), Reject> {
     if !may_edit(run) {
         return Err(Reject::NotEditable);
@@ -329,18 +333,18 @@ fn check_edit(run: &Run, list: &AdoptedList) -> Result<(), Reject> {
     Ok(())
 }
 
-/// An apply in flight outlives its task (spec 3.10), which may not begin anew meanwhile.
+/// Rejects a new start of a task while its changes are being applied, because an apply outlives its task (spec 3.10).
 pub(super) fn check_applies(run: &Run, slug: &Slug) -> Result<(), Reject> {
     if run.in_flight.applies_for(slug) { Err(Reject::Applying(slug.clone())) } else { Ok(()) }
 }
 
-/// Refuses to take off a task that is not there, that the same reply lists, or that is done or at work.
+/// Rejects the removal of a task that does not exist, that the same reply lists, or that is done or running.
 fn check_removal(run: &Run, slug: &Slug, listed: &BTreeSet<&Slug>) -> Result<(), Reject> {
     let task = run.tasks.get(slug).filter(|task| task.is_own()).ok_or_else(|| Reject::UnknownTask(slug.clone()))?;
     if listed.contains(slug) { Err(Reject::Duplicate(slug.clone())) } else { check_drop(task) }
 }
 
-/// Whether a task may be taken off the plan.
+/// Checks whether a task may be removed from the plan.
 pub(super) fn check_drop(task: &TaskRun) -> Result<(), Reject> {
     let may = task.state().may_become(State::Dropped);
     if may { Ok(()) } else { Err(transition(&task.task.slug, task.state(), State::Dropped)) }

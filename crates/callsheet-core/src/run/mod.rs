@@ -1,52 +1,52 @@
-//! The machine: `apply` folds one log entry, `outstanding` says what the shell is to do.
+//! The machine: `apply` folds one log entry, and `outstanding` says what the driver must do.
 //!
-//! # How it hangs together
+//! # How it works
 //!
-//! A [`Run`] is a value. Nothing in it reads a clock or does anything; the only time it knows is the `at` of log entries.
-//! It is made of parts, one idea each: `setup`, `clock`, `progress` (with `rounds`, `notified`, `joined`), `follow_ups`,
-//! `sheet`, `tasks`, `operators`, `gates`, `changes`, `calls`, `in_flight`, `ledger`. A part is a file; its fields are its own, and
-//! what it allows is its methods. What needs several parts is a type of its own over a run, with one idea:
+//! A [`Run`] is a value. Nothing in it reads a clock or performs work. The only time it knows is the `at` of log entries.
+//! It consists of parts: `setup`, `clock`, `progress` (with `rounds`, `notified`, `joined`), `follow_ups`, `sheet`,
+//! `tasks`, `operators`, `gates`, `changes`, `calls`, `in_flight`, `ledger`. Each part is a file with private fields, and
+//! its methods define what may be done with it. Code that needs several parts is a type of its own over a run:
 //!
-//! 1. **check** (`events`, with the rules of `lists`, `answers`, `mounts` and `operators`): whether the event fits; else it is
-//!    refused with a [`Reject`], and nothing has changed.
-//! 2. **fold** (`events`, and the type of each idea: `Replies`, `Conversations`, `ToolResults`, `Changing`, `Answers`, `Lists`,
-//!    `Reviews`, `Joins`, `Commands`, `Continuation`, `Resume`, `Mounts`, `Trees`): note what it says. A fold cannot fail.
-//! 3. **advance** (`advance`, with `steps`, `execute`, `operators`): make every transition that needs nobody: release waiting
-//!    tasks, block readers of lost outputs, open gates, begin executions, end tasks, steps and rounds. Every change of a
-//!    task goes through `TaskChange`, by [`State::may_become`], the table of spec 2.10; every change of the run's stage that
-//!    is more than that through `NextStage`.
-//! 4. **schedule** (`schedule`, `scheduler`, with every limit in `limits`): which effects are to be performed now, at most
-//!    `jobs` pieces of work, then gates and questions (`approval`). Nothing is changed by that. [`Run::outstanding`] hands
-//!    the result out.
+//! 1. **check** (`events`, with the rules of `lists`, `answers`, `mounts` and `operators`) decides whether the event fits.
+//!    If not, it returns a [`Reject`], and nothing has changed.
+//! 2. **fold** (`events`, and the types `Replies`, `Conversations`, `ToolResults`, `Changing`, `Answers`, `Lists`,
+//!    `Reviews`, `Joins`, `Commands`, `Continuation`, `Resume`, `Mounts`, `Trees`) applies the event. A fold cannot fail.
+//! 3. **advance** (`advance`, with `steps`, `execute`, `operators`) makes every transition that needs no new input. It
+//!    releases waiting tasks, blocks readers of lost outputs, opens gates, begins executions, and ends tasks, steps and
+//!    rounds. Every change of a task goes through `TaskChange` and follows [`State::may_become`], the table of spec 2.10.
+//!    Every change of the run's stage that has further consequences goes through `NextStage`.
+//! 4. **schedule** (`schedule`, `scheduler`, with every limit in `limits`) derives which effects must be performed now: at
+//!    most `jobs` pieces of work, then gates and questions (`approval`). It changes nothing. [`Run::outstanding`] returns
+//!    the result.
 //!
-//! What a task, an execution or a tool call does is one value ([`TaskPhase`], [`ExecutionPhase`], [`ToolState`]) that
-//! carries what it needs: a failed task its failure, a done one its result, a gated call its gate.
+//! What a task, an execution or a tool call does is one value ([`TaskPhase`], [`ExecutionPhase`], [`ToolState`]), which
+//! contains the data that it needs: the failure of a failed task, the result of a done task, the gate of a gated call.
 //!
-//! The driver's loop is: for each outstanding effect that it is not performing, append `Started` (not for reading
-//! replies, checking references and merging by code, which are pure), apply it, perform it; append and apply what
-//! came out. An effect that leaves the list is cancelled. So folding a log again gives the same run and the same
-//! list, and a crash loses only what was in flight: `RunResumed` (`resume`) settles that.
+//! For each outstanding effect that it is not performing, the driver appends `Started`, applies it, and performs the
+//! effect. It needs no `Started` for reading replies, checking references and merging by code, which are pure. It then
+//! appends and applies the resulting events. It cancels an effect that leaves the list. Folding a log again therefore
+//! gives the same run and the same list. A crash loses only what was in flight, and `RunResumed` (`resume`) settles that.
 //!
-//! A log entry concerns a task or two, so advancing and scheduling look at those, at the tasks that read from them and at
-//! what holds a slot, not at the whole list: `tasks` says where to look. What is advanced so is what looking at everything
-//! would give; `is_settled` compares the two, and the transcripts and the simulation ask it after every entry.
+//! A log entry concerns one or two tasks. Advancing and scheduling therefore examine only these tasks, the tasks that read
+//! from them, and the units in slots. `tasks` says where to look. The result is the same as that of examining everything.
+//! `is_settled` compares the two, and the transcripts and the simulation call it after every entry.
 //!
-//! [`Run::explain`] (`explain`) says why a task is not done: it asks the same predicates and the same scheduler.
+//! [`Run::explain`] (`explain`) says why a task is not done. It uses the same predicates and the same scheduler.
 //!
 //! # Words
 //!
-//! A *unit* is one refinement, one execution, one merge, or the call for a list. Its model calls are its
-//! [`Attempts`]. A unit that is *admitted* holds a slot until it ends or waits for a person. A [`Stage`] is what the
-//! run as a whole does: prepare, pass, iterate, conclude. A *round* is one pass and one iteration.
+//! A *unit* is one refinement, one execution, one merge, or the call for a list. Its model calls are its [`Attempts`]. An
+//! *admitted* unit has a slot until it ends or waits for a person. A [`Stage`] is what the run as a whole does: prepare,
+//! pass, iterate, conclude. A *round* is one pass and one iteration.
 //!
 //! # Where new things go
 //!
-//! * A new event: a file in `events` and a line in its list, and a method of the type of its idea. A
-//!   new limit: `limit` and `limits`, nowhere else.
-//! * What is known of one idea: a field of its part. What it means for others: the type that knows them both. No file
-//!   imports one that imports it; queries that viewers need stand in `access` (parts alone) or `views` (anything).
-//! * A template operator: a file in `operators`, which says how. A tree of operators runs in this same machine, alone
-//!   ([`Stage::Operate`]) or below a task that calls it (`mounts`); its leaves are `TaskRun`s, so units, gates, limits and
+//! * A new event is a file in `events`, a line in the list there, and a method of the type that folds it.
+//! * A new limit goes into `limit` and `limits`, nowhere else.
+//! * New state of one part is a field of that part. Code that needs several parts goes into the type that knows them.
+//!   A file never imports one that imports it. Queries for viewers are in `access` (parts alone) or `views` (anything).
+//! * A template operator is a file in `operators`. A tree of operators runs in this same machine, alone
+//!   ([`Stage::Operate`]) or below a task that calls it (`mounts`). Its leaves are `TaskRun`s, so units, gates, limits and
 //!   resume are the same code.
 
 mod access;
@@ -134,7 +134,7 @@ pub use totals::{CallRecord, Totals};
 
 use crate::events::LogEntry;
 
-/// A run: everything that its log says, and what follows from that. Each part knows one idea, and its fields are its own.
+/// The state of a run, derived from its log. Each part has private fields and one responsibility.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Run {
     setup: setup::Setup,
@@ -143,13 +143,13 @@ pub struct Run {
     follow_ups: follow_ups::FollowUps,
     sheet: sheet::Sheet,
     tasks: tasks::TaskTable,
-    /// Task trees that run here.
+    /// The task trees of the run.
     operators: Operators,
     gates: gates::Gates,
     changes: changes::ChangeSets,
     calls: calls::Calls,
     in_flight: in_flight::InFlight,
-    /// What model calls cost.
+    /// The costs of model calls.
     ledger: ledger::Ledger,
 }
 
@@ -162,7 +162,7 @@ impl Run {
     /// Applies one log entry.
     ///
     /// # Errors
-    /// It does not fit; the run is unchanged.
+    /// The entry does not fit. The run is unchanged.
     pub fn apply(&mut self, entry: &LogEntry) -> Result<(), Reject> {
         self.check(entry)?;
         let at = entry.at.max(self.clock.now());
@@ -177,10 +177,10 @@ impl Run {
         Ok(())
     }
 
-    /// Whether `apply` would apply the entry: for a shell that records before it applies.
+    /// Checks whether `apply` would accept the entry, for a driver that records before it applies.
     ///
     /// # Errors
-    /// As `apply`.
+    /// The entry does not fit.
     pub fn check(&self, entry: &LogEntry) -> Result<(), Reject> {
         if entry.v > crate::events::VERSION {
             return Err(Reject::Version { found: entry.v });
@@ -192,25 +192,25 @@ impl Run {
         entry.event.check(self)
     }
 
-    /// What the shell is to do: at most `jobs` pieces of work, units in flight first, then new ones in the
-    /// order of spec 2.6; then open gates and questions. An effect in flight stays until its result is applied.
+    /// What the driver must do: at most `jobs` pieces of work, then open gates and questions. Units in flight come first,
+    /// then new ones in the order of spec 2.6. An effect in flight stays until its result is applied.
     pub fn outstanding(&self) -> Vec<Effect> {
         self.in_flight.pending().cloned().collect()
     }
 
-    /// What the shell is to do and has not started.
+    /// What the driver must do and has not started.
     pub fn to_begin(&self) -> impl Iterator<Item = &Effect> {
         self.in_flight.to_begin()
     }
 
-    /// Counts how often something in flight may have ceased to be outstanding without a result: a shell that sees another
-    /// number asks which of what it performs still is.
+    /// A counter of how often an effect in flight may have stopped being outstanding without a result. When it changes,
+    /// the driver checks which of the effects that it performs are still outstanding.
     pub fn losses(&self) -> u64 {
         self.in_flight.losses()
     }
 
-    /// Whether the run is what it would be if every task had been looked at after every entry, and not only those that
-    /// an entry concerned. It always is; tests and the simulation ask.
+    /// Whether the run is the same as if all tasks, and not only the affected ones, had been examined after every entry.
+    /// This is always so. Tests and the simulation check it.
     pub fn is_settled(&self) -> bool {
         let mut anew = self.clone();
         anew.tasks.walk_all();

@@ -1,6 +1,6 @@
-//! Calls of templates (spec "Templates" 16): a task of a sheet whose skill is a template makes a call, and the template
-//! runs as a tree below that task, in this run. Until the tree has come back the call waits and holds no slot; what the
-//! tree gave is then its result. Tasks of the tree end with the task that made the call.
+//! Calls of templates (spec "Templates" 16). A task of a sheet whose skill is a template makes a call, and the
+//! template runs as a tree below that task, in the same run. The call waits without a slot until the tree returns.
+//! The result of the tree is then the result of the call. The tasks of the tree end with the task that made the call.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,20 +16,20 @@ use super::state::State;
 use super::task::{ExecutionStage, TaskRun};
 use super::task_change::TaskChange;
 
-/// Begins calls of templates and ends them.
+/// Begins and ends calls of templates.
 pub(super) struct Mounts<'a>(pub &'a mut Run);
 
-/// A call of a template that failed, and the task of its tree that begins again.
+/// A failed call of a template, and the task of its tree that begins again.
 pub(super) struct FailedCall {
     pub caller: Caller,
-    /// The number of its tree.
+    /// The number of the tree.
     pub mount: usize,
-    /// The task of the tree, by number.
+    /// The number of the task of the tree.
     pub op: usize,
 }
 
 impl Mounts<'_> {
-    /// The call of a template begins.
+    /// Begins the call of a template.
     pub fn mounted(&mut self, caller: Caller, tree: Tree) {
         TaskChange(self.0).enter_running(&caller.task);
         let number = Trees(self.0).mount(tree, Some(caller.clone()));
@@ -38,7 +38,8 @@ impl Mounts<'_> {
         }
     }
 
-    /// The tree of a call came back, or the call could not begin: this is the result of its execution.
+    /// Ends the call of a template, because its tree returned or the call could not begin. `result` is the result of
+    /// its execution.
     pub fn returned(&mut self, caller: &Caller, result: &ResultParts, failed: Option<&str>) {
         let Caller { task, run, call } = caller;
         TaskChange(self.0).enter_running(task);
@@ -64,8 +65,8 @@ impl Mounts<'_> {
         TaskChange(self.0).abandon_calls(task, Some(run));
     }
 
-    /// After an outage: trees of calls that failed because no provider could be reached continue where they stopped.
-    /// Returns the leaves that begin again.
+    /// Continues the trees of calls that failed because no provider could be reached. Returns the leaves that begin
+    /// again.
     pub fn reopen_after_outage(&mut self) -> BTreeSet<Slug> {
         let failed = self.0.tasks.values().filter(|task| task.calls_template() && task.is_unreached());
         let failed: Vec<Slug> = failed.map(TaskRun::slug).collect();
@@ -86,13 +87,13 @@ impl Mounts<'_> {
         leaves
     }
 
-    /// The tree of a failed call begins again, and the call waits for it.
+    /// Begins the tree of a failed call again. The call waits for it.
     pub fn retry(&mut self, call: &FailedCall) {
         Trees(self.0).retry_op(call.op);
         self.wait_again(call);
     }
 
-    /// The call waits for its tree again.
+    /// Makes the call wait for its tree again.
     pub fn wait_again(&mut self, call: &FailedCall) {
         let FailedCall { caller, mount, .. } = call;
         let Some(task) = self.0.tasks.get_mut(&caller.task) else { return };
@@ -108,7 +109,7 @@ impl Mounts<'_> {
     }
 }
 
-/// The call of a template that a task at work is to make, or made.
+/// The call of a template that a running task makes or has made.
 fn template_call<'a>(run: &'a Run, caller: &Caller) -> Option<&'a ToolRun> {
     let task = run.tasks.get(&caller.task).filter(|task| run.stage().is_working() && task.calls_template())?;
     task.run(&caller.run).filter(|exec| task.is_executing() && !exec.is_ended())?.call(&caller.call)
@@ -119,7 +120,7 @@ fn may_mount(run: &Run, caller: &Caller) -> bool {
     tool.is_some_and(|tool| matches!(tool.state, ToolState::Queued | ToolState::Approved))
 }
 
-/// Whether the call of a template may begin.
+/// Checks whether the call of a template may begin.
 pub(super) fn check_mount(run: &Run, caller: &Caller, tree: &Tree) -> Result<(), Reject> {
     if may_mount(run, caller) && tree.templates.contains_key(&tree.entry) {
         return Ok(());
@@ -128,7 +129,7 @@ pub(super) fn check_mount(run: &Run, caller: &Caller, tree: &Tree) -> Result<(),
     Err(Reject::NotOutstanding(EffectKey::Mount { task, run, call }))
 }
 
-/// Whether the call of a template may end; `failed`: it may not even have begun.
+/// Checks whether the call of a template may end. If `failed`, it need not have begun.
 pub(super) fn check_return(run: &Run, caller: &Caller, failed: bool) -> Result<(), Reject> {
     let may_return = template_call(run, caller).is_some_and(|tool| match tool.state {
         ToolState::Mounted(number) => run.operators.top_of(number).is_some_and(|top| top.closed.is_some()),
@@ -141,7 +142,7 @@ pub(super) fn check_return(run: &Run, caller: &Caller, failed: bool) -> Result<(
     Err(Reject::NotOutstanding(EffectKey::Return { task, run, call }))
 }
 
-/// Calls of the task's failed executions, each with its tree.
+/// The calls of the task's failed executions, each with its tree.
 fn calls_of_failed(run: &Run, task: &Slug) -> Vec<(ExecutionId, String, Option<usize>)> {
     let runs = run.tasks.get(task).into_iter().flat_map(|task| &task.runs).filter(|exec| exec.failure().is_some());
     let calls = |exec: &Execution| {
@@ -151,8 +152,8 @@ fn calls_of_failed(run: &Run, task: &Slug) -> Vec<(ExecutionId, String, Option<u
     runs.flat_map(calls).collect()
 }
 
-/// What of a task begins again that failed by its calls of templates alone: the trees continue with what they have, while
-/// the skill is as it was. `None`: the whole task begins again.
+/// The failed calls of a task that failed only because of its calls of templates. Their trees continue with what they
+/// have if the skill has not changed. `None` if the whole task must begin again.
 pub(super) fn failed_calls(run: &Run, task: &Slug, skills: &BTreeMap<String, SkillPolicy>) -> Option<Vec<FailedCall>> {
     let known = run.tasks.get(task).filter(|task| task.state() == State::Failed)?;
     let changed = known.task.skill.as_ref().is_some_and(|skill| skills.contains_key(skill));
@@ -169,10 +170,10 @@ pub(super) fn failed_calls(run: &Run, task: &Slug, skills: &BTreeMap<String, Ski
     failed.collect()
 }
 
-/// The call whose tree holds a task that came back, which begins again.
+/// The returned call whose tree contains the task. It begins again with the task.
 ///
 /// # Errors
-/// It has not ended, or what called it has gone on without it.
+/// The call has not ended, or its caller has gone on without it.
 pub(super) fn call_of(run: &Run, slug: &Slug) -> Result<FailedCall, Reject> {
     let refused = || Reject::NotEndedOrRead(slug.clone());
     let op: &NodeInstance = run.operators.named(slug).ok_or_else(|| Reject::UnknownTask(slug.clone()))?;

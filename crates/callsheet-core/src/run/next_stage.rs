@@ -1,4 +1,4 @@
-//! What a run does next as a whole: another round, the iteration, the end (spec 2.4, 2.11, 2.13, 2.16).
+//! Decides what a run does next as a whole: another round, the iteration, or the end (spec 2.4, 2.11, 2.13, 2.16).
 
 use crate::nouns::{Phase, Policy, Slug};
 use crate::record::{EffectKey, Outcome};
@@ -14,8 +14,8 @@ use super::{Run, limits};
 pub(super) struct NextStage<'a>(pub &'a mut Run);
 
 impl NextStage<'_> {
-    /// The pass can start nothing more (spec 2.13, 12.4): iterate, or conclude. While the sheet has errors, neither;
-    /// false then.
+    /// Ends a pass that can start nothing more (spec 2.13, 12.4): iterates or concludes. Does neither and returns
+    /// false while the sheet has errors.
     pub fn end_pass(&mut self) -> bool {
         let failed = |task: &&TaskRun| task.is_own() && task.state() == State::Failed && task.has_open_problem();
         let failed: Vec<bool> = self.0.tasks.values().filter(failed).map(TaskRun::is_unreached).collect();
@@ -47,13 +47,13 @@ impl NextStage<'_> {
         true
     }
 
-    /// Whether all that failed is a question about nothing: no other list would give it something to read.
+    /// Whether all failures are questions for which no file was found. Another list would not find files either.
     fn has_nothing_to_read(&self) -> bool {
         let mut problems = self.0.tasks().filter(|task| task.state().is_problem()).peekable();
         !self.0.tasks.has_pending() && problems.peek().is_some() && problems.all(TaskRun::reads_nothing)
     }
 
-    /// Without an iteration nobody will release them.
+    /// Blocks the tasks that problems hold, because no iteration will release them.
     fn block_held_tasks(&mut self) {
         let cause = self.0.tasks.values().find(|task| task.is_own() && task.has_open_problem()).map(TaskRun::slug);
         let held: Vec<Slug> =
@@ -64,7 +64,7 @@ impl NextStage<'_> {
         }
     }
 
-    /// A list was accepted.
+    /// Begins a round, because a list was accepted.
     pub fn begin_round(&mut self) {
         let run = &mut *self.0;
         let rounds = run.progress.rounds_mut();
@@ -86,7 +86,7 @@ impl NextStage<'_> {
         }
     }
 
-    /// No list could be had from the iteration: it stays as it was, and writer steps stay held (spec 2.11).
+    /// Notes that the iteration gave no list. The plan stays as it was, and steps with writers stay held (spec 2.11).
     pub fn iteration_failed(&mut self) {
         let run = &mut *self.0;
         if !run.may_start_step() {
@@ -98,7 +98,7 @@ impl NextStage<'_> {
         self.pass();
     }
 
-    /// Passes over the steps, unless nothing can start: the head of the loop of spec 2.4.
+    /// Begins a pass over the steps, unless nothing can start. This is the head of the loop of spec 2.4.
     pub fn pass(&mut self) {
         let run = &mut *self.0;
         run.progress.go(Stage::Pass);
@@ -112,14 +112,14 @@ impl NextStage<'_> {
         }
     }
 
-    /// The list has changed under the run. Between rounds the next one begins, unless nothing of it could start; a run
-    /// that was about to end continues.
+    /// Reacts to a changed list. Between rounds, the next round begins if one of its tasks could start. A run that
+    /// was about to end continues.
     pub fn follow_list(&mut self) {
         self.ask_lists_anew();
         let run = &mut *self.0;
         let continues = match run.stage() {
             Stage::Iterate | Stage::Conclude(Outcome::IterationFailed) => run.may_start_step(),
-            // A follow-up that has no list holds up nothing.
+            // A follow-up without a list does not hold up other work.
             Stage::Continue => run.follow_ups.has_failed() && run.tasks.has_pending(),
             Stage::Join(outcome) | Stage::Conclude(outcome) => ends_by_itself(outcome) && run.tasks.has_pending(),
             _ => false,
@@ -129,7 +129,7 @@ impl NextStage<'_> {
         }
     }
 
-    /// The sheet has errors: a run that was about to end by itself does not, since the edit may add tasks.
+    /// Keeps a run from ending by itself while the sheet has errors, because the corrected edit may add tasks.
     pub fn wait_for_edit(&mut self) {
         let run = &mut *self.0;
         let ends = matches!(run.stage(), Stage::Join(outcome) | Stage::Conclude(outcome) if ends_by_itself(outcome));
@@ -146,7 +146,7 @@ impl NextStage<'_> {
         Joins(run).give_up();
     }
 
-    /// A call for a list that was told of another list is made again; nobody waits for a person any more.
+    /// Restarts calls for lists whose prompts contain the former list. The run no longer waits for a person.
     pub fn ask_lists_anew(&mut self) {
         let run = &mut *self.0;
         run.progress.stop_waiting();
@@ -179,8 +179,8 @@ impl NextStage<'_> {
         self.pass();
     }
 
-    /// A person stops the run: all work goes, tasks that have not ended are cancelled. An apply in flight is not cut
-    /// off, since nothing may be applied half (spec 2.16).
+    /// Stops the run for a person. All work is dropped, and tasks that have not ended are cancelled. An apply in
+    /// flight goes on, because changes must not be applied by half (spec 2.16).
     pub fn cancel(&mut self) {
         let pending: Vec<Slug> =
             self.0.tasks.values().filter(|task| !task.state().is_ended()).map(TaskRun::slug).collect();
@@ -194,18 +194,19 @@ impl NextStage<'_> {
     }
 }
 
-/// The run ends because nothing is left that could start, not because somebody or a limit stopped it.
+/// Whether the outcome means that nothing is left to start, and not that somebody or a limit stopped the run.
 pub(super) fn ends_by_itself(outcome: Outcome) -> bool {
     matches!(outcome, Outcome::Complete | Outcome::Incomplete | Outcome::IterationFailed)
 }
 
-/// Whether a call for a list was given up. A person or a limit that ends it only interrupts it.
+/// Whether the outcome means that a call for a list was given up. A call that a person or a limit ended is only
+/// interrupted.
 pub(super) fn gave_up_list(outcome: Outcome) -> bool {
     matches!(outcome, Outcome::IterationFailed | Outcome::Unreachable | Outcome::Misconfigured)
 }
 
-/// How a run that rests would have ended without its follow-up that has no list yet; `None`: it has no such follow-up,
-/// or does not rest.
+/// The outcome that a resting run would have without its pending follow-up. `None` if it has no pending follow-up or
+/// is not at rest.
 pub(super) fn without_follow_up(run: &Run) -> Option<Outcome> {
     run.follow_ups.pending()?;
     match run.stage() {
@@ -215,7 +216,7 @@ pub(super) fn without_follow_up(run: &Run) -> Option<Outcome> {
     }
 }
 
-/// Whether a follow-up whose list could not be had waits until nothing else is left to do.
+/// Whether the run has a follow-up for which no list could be made, which waits until nothing else is left to do.
 pub(super) fn follow_up_waits(run: &Run) -> bool {
     let ended = run.progress.ending().is_some_and(gave_up_list);
     let failed = run.follow_ups.pending().is_some() && (run.follow_ups.has_failed() || ended);

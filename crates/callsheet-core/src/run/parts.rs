@@ -1,5 +1,5 @@
-//! What the runs of one task hand over together: details files under names of their own, and texts that link to these
-//! (spec 3.8, 3.12, 10.6).
+//! What the executions of one task deliver together: details files under unique names, and texts that link to these
+//! files (spec 3.8, 3.12, 10.6).
 
 use std::collections::BTreeMap;
 
@@ -12,24 +12,25 @@ use super::execution::Execution;
 use super::state::State;
 use super::task::TaskRun;
 
-/// The result of one run among those of its task.
+/// The result of one of a task's executions.
 #[derive(Clone, Debug)]
 pub struct RunPart<'a> {
-    /// The run.
+    /// The execution.
     pub exec: &'a Execution,
-    /// What it came to, as it was read.
+    /// The result as it was read.
     pub result: &'a ResultParts,
-    /// Its details files, each with the name under which the task keeps it.
+    /// Its details files, each with its name among all details files of the task.
     pub details: Vec<(DetailBlob, String)>,
 }
 
 impl RunPart<'_> {
-    /// What a person and a model call it: the title of the run, or the name of the task where that has only this run.
+    /// The title for people and models: the title of the execution, or the name of the task if this is its only
+    /// execution.
     pub fn title<'t>(&'t self, task: &'t TaskRun) -> &'t str {
         if self.exec.title.is_empty() { &task.task.name } else { &self.exec.title }
     }
 
-    /// A text of the run in which links to its details files have the names that the task keeps them under.
+    /// A text of the execution with the names that its details files have in the task.
     pub fn text(&self, run: &Run, task: &TaskRun, text: &str) -> String {
         let renamed: BTreeMap<&str, &str> = self
             .details
@@ -46,8 +47,8 @@ impl RunPart<'_> {
 }
 
 impl TaskRun {
-    /// The finished runs in order. Of several files of one name and of different contents the first keeps it; the
-    /// others get the run's title behind theirs.
+    /// The executions with results, in order. If several files have the same name and different contents, the first
+    /// keeps the name. The names of the others get the title of their execution appended.
     pub fn parts(&self) -> Vec<RunPart<'_>> {
         let mut taken: BTreeMap<String, &BlobId> = BTreeMap::new();
         let mut parts = Vec::new();
@@ -66,19 +67,19 @@ impl TaskRun {
         parts
     }
 
-    /// The parts of a task that failed although some of its runs finished: these are kept and told (spec 10.5).
+    /// The finished parts of a failed task. They are kept and reported (spec 10.5).
     pub fn finished_parts(&self) -> Vec<RunPart<'_>> {
         let failed = self.state() == State::Failed;
         self.parts().into_iter().filter(|part| failed && part.exec.is_finished()).collect()
     }
 
-    /// Details files of those parts.
+    /// The details files of the finished parts of a failed task.
     pub fn kept_details(&self) -> Vec<DetailBlob> {
         let details = self.finished_parts().into_iter().flat_map(|part| part.details);
         details.map(|(detail, filename)| DetailBlob { filename, ..detail }).collect()
     }
 
-    /// Details files of all runs under the names that the task keeps them under, each once.
+    /// The details files of all executions under their names in the task, without duplicates.
     pub fn details(&self) -> Vec<DetailBlob> {
         let mut all: Vec<DetailBlob> = Vec::new();
         for (detail, filename) in self.parts().into_iter().flat_map(|part| part.details) {
@@ -101,7 +102,7 @@ fn free_name(filename: &str, run: &Slug, is_free: impl Fn(&str) -> bool) -> Stri
     names.find(|name| is_free(name)).unwrap_or_default()
 }
 
-/// `text` with the details files that its links name called otherwise. A title that is the name changes with it.
+/// Renames the details files in the links of a text. If the title of a link is the file name, it changes, too.
 fn rename_links<'a>(text: &str, renamed: impl Fn(&Slug, &str) -> Option<&'a str>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

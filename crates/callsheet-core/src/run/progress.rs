@@ -1,4 +1,4 @@
-//! Where the run as a whole is: its stage, its round, what it says of both.
+//! The progress of the run as a whole: its stage, its round, and the messages about them.
 
 use crate::record::Outcome;
 
@@ -9,17 +9,17 @@ use super::rounds::Rounds;
 use super::routing::Routing;
 use super::state::Stage;
 
-/// Where the run is.
+/// The progress of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Progress {
     stage: Stage,
-    /// Nobody can be asked, and nothing else is left to do.
+    /// The outcome of waiting, if nobody can be asked and nothing else is left to do.
     waiting: Option<Outcome>,
-    /// For a person, with the stage or the outcome.
+    /// The message for a person about the stage or the outcome.
     message: Option<String>,
     /// The limit that left nothing to do.
     ended_by: Option<Limit>,
-    /// The run was resumed and had nothing to do.
+    /// Whether the run was resumed and had nothing to do.
     idle: bool,
     rounds: Rounds,
     routing: Routing,
@@ -36,7 +36,7 @@ impl Progress {
         self.stage = stage;
     }
 
-    /// The outcome that the run is about to end with, or has ended with.
+    /// The outcome that the run is about to have or already has.
     pub fn ending(&self) -> Option<Outcome> {
         match self.stage {
             Stage::Conclude(outcome) | Stage::Concluded(outcome) => Some(outcome),
@@ -61,18 +61,18 @@ impl Progress {
         self.conclude(outcome);
     }
 
-    /// A limit leaves nothing to do.
+    /// Concludes a run because a limit leaves nothing to do.
     pub fn conclude_by(&mut self, limit: Limit, message: String) {
         self.ended_by = Some(limit);
         self.conclude_saying(Outcome::LimitReached, message);
     }
 
-    /// The report is written.
+    /// Notes that the report is written.
     pub fn concluded(&mut self, outcome: Outcome) {
         self.stage = Stage::Concluded(outcome);
     }
 
-    /// How the run ended, or why it waits.
+    /// The outcome, or the reason why the run waits.
     pub fn outcome(&self) -> Option<Outcome> {
         match self.stage {
             Stage::Concluded(outcome) => Some(outcome),
@@ -100,12 +100,12 @@ impl Progress {
         self.waiting.is_some()
     }
 
-    /// Nobody can be asked.
+    /// Makes the run wait, because nobody can be asked.
     pub fn wait(&mut self, outcome: Outcome) {
         self.waiting = Some(outcome);
     }
 
-    /// Somebody answered, or the run has something else to do.
+    /// Stops waiting, because somebody answered or the run has something else to do.
     pub fn stop_waiting(&mut self) {
         self.waiting = None;
     }
@@ -118,7 +118,7 @@ impl Progress {
         self.idle = idle;
     }
 
-    /// What is said once of limits.
+    /// The limits that were reported.
     pub fn notified(&self) -> &Notified {
         &self.notified
     }
@@ -127,7 +127,7 @@ impl Progress {
         &mut self.notified
     }
 
-    /// The answer from several results.
+    /// The answer that was written from several results.
     pub fn answer(&self) -> &Answer {
         &self.answer
     }
@@ -144,7 +144,7 @@ impl Progress {
         &mut self.rounds
     }
 
-    /// Skills that are chosen before a list counts.
+    /// The skills that are chosen before a list is adopted.
     pub fn routing(&self) -> &Routing {
         &self.routing
     }

@@ -1,4 +1,4 @@
-//! What came of model calls: replies, faults, refusals, and what accepted replies gave.
+//! The results of model calls: replies, faults, refusals, and the content of accepted replies.
 
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ use super::task::{ReferenceCheck, Refined, TaskPhase, TaskRun};
 use super::task_change::TaskChange;
 use super::{Run, limits, reviews};
 
-/// Takes in what came of model calls.
+/// Applies the results of model calls.
 pub(super) struct Replies<'a>(pub &'a mut Run);
 
 impl Replies<'_> {
-    /// The call is over: nothing of it is in flight or reserved.
+    /// Ends the call. Nothing of it is in flight or reserved any more.
     pub fn landed(&mut self, key: &CallKey) {
         self.0.in_flight.end(&EffectKey::Ask(key.clone()));
         self.0.ledger.released(key);
@@ -33,7 +33,7 @@ impl Replies<'_> {
         self.0.calls.note_reading(key, accepted, repairs, issues)
     }
 
-    /// An accepted reply.
+    /// Notes an accepted reply.
     pub fn accept(&mut self, key: &CallKey, repairs: &[Repair], issues: &[Issue]) {
         self.read(key, true, repairs, issues);
     }
@@ -68,7 +68,7 @@ impl Replies<'_> {
         TaskChange(self.0).enter(slug, TaskPhase::Ready);
     }
 
-    /// The reply of a routing call was read, or there is none.
+    /// Applies the choice of a skill. `skill` is `None` if the routing call gave none.
     pub fn routed(&mut self, key: &CallKey, skill: Option<&str>, writes: &[String], issues: &[Issue]) {
         self.accept(key, &[], issues);
         if key.run.is_none() {
@@ -78,7 +78,7 @@ impl Replies<'_> {
         self.0.progress.routing_mut().routed(key.run.as_ref(), skill);
     }
 
-    /// A list was read whose tasks are to get their skills.
+    /// Notes a list whose tasks still need skills.
     pub fn drafted(&mut self, key: &CallKey, draft: (&TaskList, &Beside), repairs: &[Repair], issues: &[Issue]) {
         self.accept(key, repairs, issues);
         if let Some(attempts) = self.0.calls.list_mut(key.phase) {
@@ -87,7 +87,7 @@ impl Replies<'_> {
         self.0.progress.routing_mut().draft(key, draft);
     }
 
-    /// An execution or a merge gave its result.
+    /// Notes the result of an execution or a merge.
     pub fn finished(&mut self, key: &CallKey, result: &ResultParts, repairs: &[Repair], issues: &[Issue]) {
         let Some(slug) = &key.task else { return };
         self.accept(key, repairs, issues);
@@ -100,8 +100,8 @@ impl Replies<'_> {
         }
     }
 
-    /// A call that was refused before it was sent is no model call: what it took is free again, for others as well (spec
-    /// "Templates" 9).
+    /// Takes back a call that was refused before it was sent. It does not count as a model call, and other calls may
+    /// use what it had reserved (spec "Templates" 9).
     pub fn take_back(&mut self, key: &CallKey) {
         let run = &mut *self.0;
         run.ledger.taken_back(key.task.as_ref());
@@ -110,7 +110,7 @@ impl Replies<'_> {
         }
     }
 
-    /// A call gave no reply.
+    /// Notes that a call gave no reply.
     pub fn call_failed(&mut self, key: &CallKey, fault: &CallFault, message: &str, sizes: Option<CallSizes>, at: u64) {
         self.landed(key);
         let run = &mut *self.0;
@@ -155,7 +155,7 @@ impl Replies<'_> {
             }
             CallFault::Budget => self.left_no_room(key, message, sizes),
             CallFault::Cost => self.too_dear(key, message),
-            // The run's own limit will end it (spec 2.15); the task stays pending.
+            // The run's own limit will end the run (spec 2.15). The task stays pending.
             CallFault::Timeout if run_is_over => {}
             CallFault::Timeout => {
                 attempts.close();
@@ -176,13 +176,14 @@ impl Replies<'_> {
         }
     }
 
-    /// A token budget left no room for a reply. That of the run ends the run, and the task stays pending (spec 2.15).
+    /// Notes that a token budget left no room for a reply. A budget of the run ends the run, and the task stays
+    /// pending (spec 2.15).
     fn left_no_room(&mut self, key: &CallKey, message: &str, sizes: Option<CallSizes>) {
         let run = &mut *self.0;
         let task = key.task.as_ref().and_then(|slug| run.tasks.get(slug));
         let needed = sizes.map_or(0, |sizes| sizes.prompt);
         let cause = match limits::short_of_tokens(run, task, needed) {
-            // It is known now how large it is, and waits until there is as much.
+            // The size of the call is now known, and it waits until enough is left.
             limits::Shortfall::Now => return,
             limits::Shortfall::Run => return self.note_no_room(key, false),
             limits::Shortfall::Task => Cause::Limit(Limit::TaskTokens),
@@ -197,7 +198,8 @@ impl Replies<'_> {
         self.phase_failed(key, Failure { reason: message.to_owned(), cause, ..Failure::default() });
     }
 
-    /// A prompt would cost what is left of a limit of cost. That of the run ends the run, and the task stays pending.
+    /// Notes that a prompt would cost more than what is left of a cost limit. A limit of the run ends the run, and
+    /// the task stays pending.
     fn too_dear(&mut self, key: &CallKey, message: &str) {
         let run = &mut *self.0;
         let task = key.task.as_ref().and_then(|slug| run.tasks.get(slug));
@@ -214,14 +216,14 @@ impl Replies<'_> {
         self.phase_failed(key, Failure { reason: message.to_owned(), cause, ..Failure::default() });
     }
 
-    /// A phase makes no further attempt: the last column of the table of spec 12.
+    /// Ends a phase without further attempts: the last column of the table of spec 12.
     pub fn exhausted(&mut self, key: &CallKey, issues: Vec<Issue>, given_up: GivenUp) {
         let run = &mut *self.0;
         if given_up == GivenUp::UsedUp {
             run.progress.notified_mut().note_reached(Limit::Attempts);
         }
         let max = limits::attempts(run);
-        let no_list = |what: &str| format!("{what} valid task list {}.", given_up.words("tries", max));
+        let no_list = |what: &str| format!("{what} a valid task list {}.", given_up.words(max));
         let phase = match key.phase {
             Phase::Route if key.run.is_none() => return self.routed(key, None, &[], &[]),
             Phase::Route => run.progress.routing().phase(),
@@ -230,22 +232,22 @@ impl Replies<'_> {
         match phase {
             Phase::Plan => run.progress.conclude_saying(Outcome::PlanFailed, no_list("Could not build")),
             Phase::Iterate => {
-                run.progress.say(no_list("Task list iteration: could not get"));
+                run.progress.say(no_list("The iteration did not give"));
                 NextStage(run).iteration_failed();
             }
-            // List and follow-ups stay as they were (spec 12).
+            // The list and the follow-ups stay as they were (spec 12).
             Phase::Continue => {
-                run.progress.conclude_saying(Outcome::IterationFailed, no_list("Task list continuation: could not get"))
+                run.progress.conclude_saying(Outcome::IterationFailed, no_list("The model did not give"))
             }
             _ => {
-                let reason = format!("no valid reply {}", given_up.words("attempts", max));
+                let reason = format!("no valid reply {}", given_up.words(max));
                 self.phase_failed(key, Failure { reason, issues, ..Failure::default() });
             }
         }
     }
 
-    /// What is left of the smallest token budget of a call is too little: it is used up. `beside`: unless others return what
-    /// they hold.
+    /// Marks the smallest token budget of a call as used up, because too little of it is left. `beside` takes into
+    /// account what other calls have reserved.
     pub fn note_no_room(&mut self, key: &CallKey, beside: bool) {
         let task = key.task.as_ref().and_then(|slug| self.0.tasks.get(slug));
         if let Some((account, left)) = limits::smallest_budget(self.0, task, beside) {
@@ -253,7 +255,7 @@ impl Replies<'_> {
         }
     }
 
-    /// All attempts of a phase are used up, the last one by a prompt that did not fit (spec 12.3).
+    /// Ends a phase whose last attempt was a prompt that did not fit (spec 12.3).
     fn never_fitted(&mut self, key: &CallKey, message: &str) {
         if key.task.is_none() || key.phase == Phase::Merge {
             return self.exhausted(key, Vec::new(), GivenUp::UsedUp);
@@ -263,11 +265,11 @@ impl Replies<'_> {
         self.phase_failed(key, Failure { reason, ..Failure::default() });
     }
 
-    /// A phase ended without a valid reply.
+    /// Ends a phase that gave no valid reply.
     fn phase_failed(&mut self, key: &CallKey, failure: Failure) {
         let run = &mut *self.0;
         if run.progress.is_concluding() {
-            // A cancelled or ending run may be resumed; there is nothing to fail.
+            // A cancelled or ending run may be resumed, so nothing fails.
             return;
         }
         let Some(slug) = &key.task else {

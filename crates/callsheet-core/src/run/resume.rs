@@ -19,11 +19,11 @@ use super::task::{ReferenceCheck, Refined, TaskPhase, TaskRun};
 pub(super) struct Resume<'a>(pub &'a mut Run);
 
 impl Resume<'_> {
-    /// What was in flight is settled, a waiting outcome is lifted, rounds count anew.
+    /// Resumes a run: settles what was in flight, ends waiting, and counts rounds from 1 again.
     pub fn resume(&mut self, settings: &Settings) {
         self.stop_clocks();
         self.0.setup.set(settings);
-        // A resume reads the sheet first, and refuses an edit with errors.
+        // A resume reads the sheet first and refuses a faulty edit.
         self.0.sheet.hold(None);
         self.0.progress.stop_waiting();
         self.settle_in_flight();
@@ -51,7 +51,7 @@ impl Resume<'_> {
         run.progress.set_idle(idle);
     }
 
-    /// Opens the tasks of trees that an outage ended. Returns their leaves.
+    /// Opens the tree tasks that an outage ended. Returns their leaves.
     fn reopen_after_outage(&mut self) -> BTreeSet<Slug> {
         if self.0.operators.tree().is_none() {
             Mounts(self.0).reopen_after_outage()
@@ -62,7 +62,7 @@ impl Resume<'_> {
         }
     }
 
-    /// The time in which no process ran does not count.
+    /// Stops all clocks, because time without a process does not count.
     fn stop_clocks(&mut self) {
         let run = &mut *self.0;
         let now = run.clock.now();
@@ -87,7 +87,8 @@ impl Resume<'_> {
         }
     }
 
-    /// A call that may not be repeated and has a start but no finish is not run again (spec 2.18).
+    /// Settles a tool call that has a start and no end. A call that may not be repeated does not run again (spec
+    /// 2.18).
     fn settle_tool(&mut self, task: &Slug, run: &ExecutionId, id: &str) {
         let Some(name) = self.0.tool_mut(task, run, id).map(|call| call.call.name.clone()) else { return };
         let policy = self.0.policy(&name);
@@ -99,7 +100,8 @@ impl Resume<'_> {
         }
     }
 
-    /// A script of a template is asked about (spec "Templates" 8); anything else tells its model.
+    /// Interrupts a call. A person is asked whether a script of a template runs again (spec "Templates" 8). For any
+    /// other call, the model is told.
     fn interrupt(&mut self, slug: &Slug, run: &ExecutionId, id: &str) {
         let state = if self.0.tasks.get(slug).is_some_and(TaskRun::is_process) {
             self.0.gates.note_unended(slug);
@@ -112,8 +114,8 @@ impl Resume<'_> {
         }
     }
 
-    /// Calls that the end of the run's time cut are made again; one that may not be repeated is settled like one whose
-    /// process died.
+    /// Repeats the calls that were interrupted at the end of the run's time. A call that may not be repeated is
+    /// settled like one whose process ended.
     fn settle_cut(&mut self, slug: &Slug) {
         let run = &mut *self.0;
         let Some(task) = run.tasks.get_mut(slug) else { return };
@@ -130,22 +132,23 @@ impl Resume<'_> {
             }
         }
         if was_cut && task.is_process() {
-            // A process that is started again has its whole time again.
+            // A process that starts again has its whole time again.
             task.clock = Stopwatch::default();
         }
         interrupted.iter().for_each(|(run, call)| self.interrupt(slug, run, call));
     }
 
-    /// `unreached`: leaves of a task tree that an outage ended. The result of another is made of its failure.
+    /// Resumes a task. `unreached` are the leaves of a tree that an outage ended. For other failed leaves, the
+    /// failure is the result.
     fn resume_task(&mut self, slug: &Slug, unreached: &BTreeSet<Slug>) {
         self.settle_cut(slug);
         let Some(task) = self.0.tasks.get_mut(slug) else { return };
-        // A revision that was checked is one that this process saw.
+        // Files may have changed since the revision that was checked.
         if matches!(task.check, ReferenceCheck::Passed { .. }) {
             task.check = ReferenceCheck::Open;
         }
         let again = unreached.contains(slug) || task.is_unreached() && !task.is_handler();
-        // The table allows each of these.
+        // The table of spec 2.10 contains each of these moves.
         match task.state() {
             State::Refining => {
                 task.refined = Refined::Due;

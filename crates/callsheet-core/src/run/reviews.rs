@@ -1,5 +1,5 @@
-//! Reviews (spec 10.9): a model is asked whether a result is complete. A `no` has the task done once more; whatever keeps a
-//! review or the second result from coming, the result that is there counts.
+//! Reviews (spec 10.9): a model is asked whether a result is complete. If it says no, the task is repeated once. If
+//! the review or the second result does not come, the existing result counts.
 
 use crate::issue::{Issue, IssueCode, Repair};
 use crate::nouns::{ExecutionId, Phase, Policy, Slug};
@@ -15,12 +15,11 @@ use super::task_change::TaskChange;
 use super::units::Units;
 use super::{Run, limits};
 
-/// Has results reviewed, and takes in what came of it.
+/// Has results reviewed and applies the verdicts.
 pub(super) struct Reviews<'a>(pub &'a mut Run);
 
 impl Reviews<'_> {
-    /// The accepted result of an execution goes to a review first, if it is to have one: then true. A second result needs
-    /// none.
+    /// Puts an accepted result under review if it needs one. Returns whether it does. A second result needs none.
     pub fn put_under_review(&mut self, key: &CallKey, result: &ResultParts) -> bool {
         let (Some(slug), Some(id)) = (&key.task, &key.run) else { return false };
         let wanted = self.0.tasks.get(slug).is_some_and(|task| wants_review(self.0, task));
@@ -40,7 +39,7 @@ impl Reviews<'_> {
         true
     }
 
-    /// A verdict was read.
+    /// Applies a verdict.
     pub fn reviewed(&mut self, key: &CallKey, missing: Option<&str>, repairs: &[Repair], issues: &[Issue]) {
         let (Some(slug), Some(id)) = (&key.task, &key.run) else { return };
         self.0.calls.note_reading(key, true, repairs, issues);
@@ -58,19 +57,19 @@ impl Reviews<'_> {
         run.attempts.refused = self.0.calls.get(&review.of).map(|record| record.reply.clone());
     }
 
-    /// A review gave no reply.
+    /// Notes that a review gave no reply.
     pub fn failed(&mut self, key: &CallKey, fault: &CallFault, message: &str, sizes: Option<CallSizes>) {
         let (Some(slug), Some(id)) = (&key.task, &key.run) else { return };
         let needed = sizes.map_or(0, |sizes| sizes.prompt);
         let waits = *fault == CallFault::Budget
             && limits::short_of_tokens(self.0, self.0.tasks.get(slug), needed) == limits::Shortfall::Now;
-        // Then it waits until others return what they hold.
+        // Such a call waits until other calls return what they have reserved.
         if *fault != CallFault::Cancelled && !waits {
             self.count_result(slug, id, Some(message.to_owned()));
         }
     }
 
-    /// The result under review counts as it is; `failed`: why no better is known of it.
+    /// Lets the result under review count as it is. `failed` says why no better result is known.
     fn count_result(&mut self, slug: &Slug, id: &ExecutionId, failed: Option<String>) {
         let run = self.0.tasks.get_mut(slug).and_then(|task| task.run_mut(id));
         let Some(review) = run.and_then(|run| run.review.as_mut()) else { return };
@@ -80,7 +79,7 @@ impl Reviews<'_> {
         Changing(self.0).accepted(slug, id, &result);
     }
 
-    /// An execution that was done once more failed: its first result counts. False if it has none.
+    /// Lets the first result count, because the repetition failed. Returns false if there is no first result.
     pub fn keep(&mut self, slug: &Slug, id: &ExecutionId, reason: &str) -> bool {
         let open = self.0.tasks.get(slug).and_then(|task| task.run(id)).is_some_and(Execution::has_open_review);
         if open {
@@ -89,7 +88,7 @@ impl Reviews<'_> {
         open
     }
 
-    /// Results whose review, or second attempt, a limit forbids count as they are. True if there is one.
+    /// Lets results count whose review or repetition a limit forbids. Returns whether there was one.
     pub fn end_forbidden(&mut self) -> bool {
         let run = &mut *self.0;
         run.tasks.refresh();
@@ -108,22 +107,23 @@ impl Reviews<'_> {
     }
 }
 
-/// Attempts that the phase of a call has. What a review asks for once more has that one alone.
+/// The number of attempts in the phase of a call. A repetition that a review asked for has a single attempt.
 pub(super) fn attempts(run: &Run, key: &CallKey) -> u32 {
     let task = key.task.as_ref().and_then(|slug| run.tasks.get(slug));
     let exec = key.run.as_ref().and_then(|id| task?.run(id)).filter(|_| key.phase == Phase::Execute);
     if exec.is_some_and(Execution::is_done_once_more) { 0 } else { limits::attempts(run) }
 }
 
-/// Whether results of the task are reviewed: its own policy, that of its skill, that of the run. `auto` is no.
+/// Whether results of the task are reviewed, by its own policy, that of its skill, or that of the run. `auto` means
+/// no.
 fn wants_review(run: &Run, task: &TaskRun) -> bool {
     let of_skill = task.skill.as_ref().and_then(|skill| skill.review);
     let policy = task.task.review.or(of_skill).unwrap_or(run.settings().review);
-    // A part says nothing of whether the whole is done.
+    // A part of a result does not show whether the whole is complete.
     policy == Policy::Always && task.runs.len() == 1
 }
 
-/// Whether a result of the task waits for a review, or for a second one, that is in flight, or counts after it.
+/// Whether the task has a finished result that was reviewed, or a result whose review or repetition is in flight.
 pub(super) fn has_reviewed_result(run: &Run, task: &TaskRun) -> bool {
     let works = || run.in_flight.works_by_itself(&task.task.slug);
     task.runs.iter().any(|exec| exec.review.is_some() && exec.is_finished() || exec.has_open_review() && works())

@@ -1,17 +1,17 @@
-//! Rounds, and where the pass of this one is: the position of the operator "sequence of concurrent steps".
+//! The rounds of a run, and the position of the current pass in the sequence of steps.
 
-/// Rounds so far, and the pass of this one.
+/// The rounds so far, and the pass of the current round.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Rounds {
-    /// From 1, counted anew at a resume; 0 before the first list.
+    /// The current round, from 1. A resume starts again at 1. 0 before the first list.
     current: u32,
-    /// Since the start of the run.
+    /// The number of rounds since the start of the run.
     total: u32,
     iteration_due: bool,
     more_work: bool,
     /// The step whose tasks may run.
     open: Option<usize>,
-    /// The step whose gate was answered: a denial at its own gate does not hold it (spec 11.7).
+    /// The step whose gate was answered. A denial at this gate does not hold the step (spec 11.7).
     asked: Option<usize>,
 }
 
@@ -24,13 +24,13 @@ impl Rounds {
         self.total
     }
 
-    /// Another round begins.
+    /// Begins another round.
     pub fn begin(&mut self) {
         self.current = self.current.saturating_add(1);
         self.total = self.total.saturating_add(1);
     }
 
-    /// They count anew from this one, or, for a list that is still to come, from the next one.
+    /// Sets the number of the current round. If the list is still to come, this is the number before it.
     pub fn count_anew(&mut self, current: u32) {
         self.current = current;
     }
@@ -43,7 +43,7 @@ impl Rounds {
         self.iteration_due = due;
     }
 
-    /// A result of this round asks for more work (spec 2.13).
+    /// Whether a result of this round asks for more work (spec 2.13).
     pub fn wants_more_work(&self) -> bool {
         self.more_work
     }
@@ -64,17 +64,17 @@ impl Rounds {
         self.open = Some(step);
     }
 
-    /// The gate of a step was answered.
+    /// Notes that the gate of a step was answered.
     pub fn note_answer(&mut self, step: Option<usize>) {
         self.asked = step;
     }
 
-    /// Whether its gate was answered, or it is open.
+    /// Whether the gate of a step was answered or the step is open.
     pub fn has_passed_gate(&self, step: usize) -> bool {
         self.asked == Some(step) || self.open == Some(step)
     }
 
-    /// The pass begins at its first step.
+    /// Starts the pass again at the first step.
     pub fn restart_pass(&mut self) {
         (self.open, self.asked) = (None, None);
     }

@@ -1,4 +1,5 @@
-//! Routing (spec 2.3): which skill a request needs, or each task of a list that names none, before the list counts.
+//! Routing (spec 2.3): chooses a skill for the request, or for each task of a list that names none, before the list
+//! is adopted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,63 +8,63 @@ use crate::record::{Beside, CallKey};
 
 use super::attempts::Attempts;
 
-/// A list that waits for the skills of its tasks.
+/// A list whose tasks still need skills.
 #[derive(Clone, Debug, PartialEq)]
 struct Draft {
-    /// The call that gave it.
+    /// The call that gave the list.
     key: CallKey,
     list: TaskList,
     beside: Beside,
-    /// The calls for the skills that are still to come, beside each other.
+    /// The concurrent calls for the missing skills.
     open: BTreeMap<Slug, Attempts>,
-    /// Milliseconds of the longest of those that are over.
+    /// The duration in milliseconds of the longest call that has ended.
     longest_ms: u64,
 }
 
-/// What routing has decided.
+/// The decisions of routing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Routing {
-    /// The request needs several tasks, or no skill was found for it as a whole.
+    /// Whether the request needs several tasks, or no single skill was found for it.
     is_several: bool,
-    /// Files that the request asks for, by their paths in it.
+    /// The files that the request asks for, by their paths in the request.
     writes: Vec<String>,
     draft: Option<Draft>,
 }
 
 impl Routing {
-    /// Whether a routing call for the request as a whole comes before the call for the list of `phase`.
+    /// Whether a routing call for the whole request must precede the call for the list of `phase`.
     pub fn is_due(&self, phase: Phase, plan: Policy) -> bool {
         phase == Phase::Plan && plan != Policy::Always && !self.is_several
     }
 
-    /// The request asks for these files.
+    /// Notes the files that the request asks for.
     pub fn ask_for(&mut self, writes: &[String]) {
         self.writes = writes.to_vec();
     }
 
-    /// Files that the request asks for.
+    /// The files that the request asks for.
     pub fn writes(&self) -> &[String] {
         &self.writes
     }
 
-    /// Each task of this list is to get a skill.
+    /// Notes a list whose tasks need skills.
     pub fn draft(&mut self, key: &CallKey, (list, beside): (&TaskList, &Beside)) {
         let without = list.tasks().filter(|task| task.skill.is_none());
         let open = without.map(|task| (task.slug.clone(), Attempts::default())).collect();
         self.draft = Some(Draft { key: key.clone(), list: list.clone(), beside: beside.clone(), open, longest_ms: 0 });
     }
 
-    /// The list that waits, with the skills that are known so far, and what stands beside its tasks.
+    /// The waiting list with the skills chosen so far, and the parts of the reply beside its tasks.
     pub fn list(&self) -> Option<(&TaskList, &Beside)> {
         self.draft.as_ref().map(|draft| (&draft.list, &draft.beside))
     }
 
-    /// The phase of the list that routing is for.
+    /// The phase that makes the list.
     pub fn phase(&self) -> Phase {
         self.draft.as_ref().map_or(Phase::Plan, |draft| draft.key.phase)
     }
 
-    /// Tasks of the waiting list whose skills are still to come, in the order of the list, with the calls for them.
+    /// The tasks of the waiting list without skills, in the order of the list, with the calls for them.
     pub fn open(&self) -> impl Iterator<Item = (&Task, &Attempts)> {
         let mut seen = BTreeSet::new();
         let tasks = self.draft.iter().flat_map(|draft| draft.list.tasks().map(move |task| (task, &draft.open)));
@@ -71,7 +72,7 @@ impl Routing {
         open.filter(move |(task, _)| task.skill.is_none() && seen.insert(&task.slug))
     }
 
-    /// The call for the skill of a task.
+    /// The attempts at the skill of a task.
     pub fn attempts(&self, task: &ExecutionId) -> Option<&Attempts> {
         self.draft.as_ref()?.open.get(&Slug::new(task.as_str()))
     }
@@ -80,7 +81,8 @@ impl Routing {
         self.draft.as_mut()?.open.get_mut(&Slug::new(task.as_str()))
     }
 
-    /// The skill of a task of the waiting list is known, or none was found. Without a list: the request goes to the planner.
+    /// Notes the skill of a task of the waiting list, or that none was found. Without a list, the request goes to the
+    /// planner.
     pub fn routed(&mut self, task: Option<&ExecutionId>, skill: Option<&str>) {
         let Some((draft, task)) = self.draft.as_mut().zip(task) else {
             self.is_several = true;
@@ -93,34 +95,34 @@ impl Routing {
         }
     }
 
-    /// A call for a skill holds a slot.
+    /// Whether a call for a skill has a slot.
     pub fn is_admitted(&self) -> bool {
         self.draft.iter().flat_map(|draft| draft.open.values()).any(|attempts| attempts.admitted)
     }
 
-    /// No call holds a slot any more.
+    /// Frees the slots of all calls.
     pub fn release(&mut self) {
         self.draft.iter_mut().flat_map(|draft| draft.open.values_mut()).for_each(|attempts| attempts.admitted = false);
     }
 
-    /// Calls that could not be made begin again at a resume.
+    /// Gives new attempts to calls that failed, for a resume.
     pub fn renew(&mut self) {
         let all = self.draft.iter_mut().flat_map(|draft| draft.open.values_mut());
         all.for_each(|attempts| *attempts = attempts.renewed());
     }
 
-    /// Milliseconds that the skills of the list took so far, with unlimited slots.
+    /// The duration so far, in milliseconds, of choosing the skills of the list with unlimited slots.
     pub fn longest_ms(&self) -> u64 {
         let ms = |draft: &Draft| draft.open.values().map(|open| open.busy_ms).fold(draft.longest_ms, u64::max);
         self.draft.as_ref().map_or(0, ms)
     }
 
-    /// A list counts, or another one is asked for.
+    /// Drops the draft, because a list is adopted or another one is requested.
     pub fn forget_draft(&mut self) {
         self.draft = None;
     }
 
-    /// Another request takes the place of this one.
+    /// Forgets everything, because another request replaces this one.
     pub fn forget(&mut self) {
         *self = Self::default();
     }

@@ -1,8 +1,9 @@
-//! What is to be done now: at most `jobs` pieces of work within all limits, then gates and questions. Nothing is changed
-//! here.
+//! Derives the outstanding work: at most `jobs` pieces of work within all limits, then gates and questions. Nothing
+//! is changed here.
 //!
-//! What costs as much as there is of it: a task of which everything is under way is left out as long as nothing happens to it
-//! (`in_flight`), and where a limit of the run allows no further model call, tasks that want nothing else are not asked.
+//! Two shortcuts keep the cost independent of the number of tasks. A task whose work is all under way is left out
+//! until something happens to it (`in_flight`). If a limit of the run forbids further model calls, tasks that only
+//! need a call are not examined.
 
 use super::approval::Approval;
 use super::effect::Effect;
@@ -14,18 +15,18 @@ use super::task::TaskRun;
 use super::units::{Unit, Units};
 use super::{Run, limits};
 
-/// Derives from the state of a run what is to be done.
+/// Derives the outstanding work from the state of a run.
 #[derive(Clone, Copy)]
 pub(super) struct Schedule<'a>(pub &'a Run);
 
 impl<'a> Schedule<'a> {
-    /// Work, before gates and questions; without what stays under way.
+    /// The work, without gates, questions and the effects that stay under way.
     pub fn work(self) -> Work {
         let run = self.0;
         let roll_backs = self.roll_backs();
         match run.stage() {
             Stage::Empty | Stage::AwaitList | Stage::Concluded(_) => Work::default(),
-            // An interrupted apply is taken back before anything else (spec 2.18).
+            // An interrupted apply is rolled back before anything else (spec 2.18).
             _ if !roll_backs.is_empty() => Work::of(roll_backs),
             Stage::Conclude(outcome) => {
                 let applies: Vec<Effect> = self.abandoned_applies(true);
@@ -37,12 +38,12 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// What a person is asked now. They hold no unit.
+    /// The gates and questions for a person now. They use no slot.
     pub fn people(self) -> Vec<Effect> {
         if self.0.progress.is_waiting() { Vec::new() } else { Approval(self.0).asking() }
     }
 
-    /// Hands out the slots of a run that works, beside those of what stays under way.
+    /// Hands out the slots of a working run that are not used by effects under way.
     pub fn hand_out(self) -> Scheduler<'a> {
         let run = self.0;
         let trees = TreeQuery(run);
@@ -62,7 +63,7 @@ impl<'a> Schedule<'a> {
         scheduler
     }
 
-    /// Units that hold slots.
+    /// Keeps the units that have slots.
     fn keep_admitted(self, scheduler: &mut Scheduler<'a>) {
         let (run, units) = (self.0, Units(self.0));
         let mut more = Vec::new();
@@ -80,7 +81,7 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// Units that hold none, in the order of spec 2.6.
+    /// Gives slots to further units, in the order of spec 2.6.
     fn admit_more(self, scheduler: &mut Scheduler<'a>) {
         let (run, units) = (self.0, Units(self.0));
         for unit in units.of_list().filter(|unit| !unit.is_admitted()) {
@@ -99,12 +100,12 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// Interrupted applies to take back.
+    /// The interrupted applies to roll back.
     pub fn roll_backs(self) -> Vec<Effect> {
         self.0.changes.roll_backs().take(limits::jobs(self.0)).collect()
     }
 
-    /// Applies in flight that no unit owns any more, or (`all`) every apply in flight.
+    /// The applies in flight that no longer belong to a unit. If `all`, every apply in flight.
     fn abandoned_applies(self, all: bool) -> Vec<Effect> {
         let run = self.0;
         let in_flight = run.changes.iter().filter(|(key, _)| {

@@ -1,4 +1,5 @@
-//! The scheduler that hands out slots: at most `jobs` pieces of work, within every limit, each unit in its turn.
+//! The scheduler that hands out slots: at most `jobs` pieces of work, within every limit, to one unit after the
+//! other.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,15 +14,15 @@ use super::task::TaskRun;
 use super::units::{Unit, Units};
 use super::{Run, limits};
 
-/// What is to be done now.
+/// The outstanding work.
 #[derive(Default)]
 pub(super) struct Work {
     pub effects: Vec<Effect>,
-    /// Of tasks of which everything is under way, by their places.
+    /// The effects of tasks whose work is all under way, by position.
     pub under_way: Vec<(Place, Vec<Effect>)>,
     pub blocked: Option<Limit>,
     pub reached: BTreeSet<Limit>,
-    /// Calls that wait for what others reserved.
+    /// Calls that wait for what other calls have reserved.
     pub waiting: Vec<EffectKey>,
 }
 
@@ -31,17 +32,17 @@ impl Work {
     }
 }
 
-/// What a unit with work got nothing for.
+/// A task whose unit has work and got no slot.
 pub(super) struct Refused<'a> {
     pub task: &'a Slug,
     pub refusal: Refusal,
 }
 
-/// Why something is not begun.
+/// Why an effect is not started.
 #[derive(Clone, Copy)]
 pub(super) struct Refusal {
     pub limit: Limit,
-    /// Others hold a part of the budget, and return what they do not use.
+    /// Whether other calls have reserved a part of the budget and will return what they do not use.
     pub returns: bool,
 }
 
@@ -50,14 +51,14 @@ pub(super) struct Scheduler<'a> {
     run: &'a Run,
     used: usize,
     pub(super) work: Work,
-    /// Calls that are listed and not in flight.
+    /// The calls that are listed and not in flight.
     listed: Listed,
     exclusive: BTreeSet<String>,
-    /// Executions of a task that were given a slot just now.
+    /// The number of executions of each task that just got a slot.
     admitted: BTreeMap<&'a Slug, usize>,
-    /// Units of tasks that got nothing although a slot was there.
+    /// The tasks whose units got nothing although a slot was free.
     pub(super) refused: Vec<Refused<'a>>,
-    /// Why no task may make a call any more.
+    /// Why no task may make a further call.
     pub(super) no_call: Option<Refusal>,
 }
 
@@ -89,18 +90,18 @@ impl<'a> Scheduler<'a> {
         self.work.effects.push(effect);
     }
 
-    /// A limit of the run allows no task a further model call.
+    /// Whether a limit of the run forbids further model calls for all tasks.
     pub(super) fn allows_no_call(&self) -> bool {
         self.no_call.is_some()
     }
 
-    /// Whether an effect that is not in flight may be listed; notes the limit that forbids it.
+    /// Whether an effect that is not in flight may be listed. Notes the limit that forbids it.
     fn may_start(&mut self, task: Option<&'a TaskRun>, effect: &Effect) -> bool {
         let mut returns = false;
         let forbidden = match effect {
             Effect::AskModel(asked) => limits::forbids_call(self.run, task, &self.listed).or_else(|| {
                 let limit = limits::call_waits(self.run, task, asked.reserved, &self.listed)?;
-                // It is outstanding all the same: others return what they do not use.
+                // The call stays outstanding, because other calls will return what they do not use.
                 self.work.waiting.push(effect.key());
                 returns = true;
                 Some(limit)
@@ -139,7 +140,7 @@ impl<'a> Scheduler<'a> {
         Refused { task: &task.task.slug, refusal: Refusal { limit, returns } }
     }
 
-    /// Units of a task that hold slots and have everything in flight stay as they are. False if there is more to do.
+    /// Leaves the units of a task as they are if all their work is in flight. Returns false if there is more to do.
     pub(super) fn leave_under_way(&mut self, place: Place, admitted: &[Unit<'a>]) -> bool {
         let mut effects = Vec::new();
         for unit in admitted {
@@ -157,7 +158,8 @@ impl<'a> Scheduler<'a> {
         true
     }
 
-    /// Units that hold a slot: all that is in flight, or else the next thing.
+    /// Lists the work of a unit that has a slot: everything that is in flight, or else the next piece. Returns the
+    /// rest.
     pub(super) fn keep(&mut self, unit: &Unit<'a>) -> Vec<Effect> {
         let (in_flight, mut new): (Vec<_>, Vec<_>) =
             Units(self.run).work_of(unit).work.into_iter().partition(|(_, in_flight)| *in_flight);
@@ -165,7 +167,7 @@ impl<'a> Scheduler<'a> {
             let first = new.iter().position(|(effect, _)| self.may_start(unit.task(), effect));
             match first {
                 Some(index) => self.put(new.remove(index).0),
-                // It keeps its slot: what it waits for is a limit or an exclusive tool.
+                // The unit keeps its slot, because it only waits for a limit or an exclusive tool.
                 None => self.used += 1,
             }
         }
@@ -175,7 +177,7 @@ impl<'a> Scheduler<'a> {
         new.into_iter().map(|(effect, _)| effect).collect()
     }
 
-    /// Further concurrent calls of units that hold a slot (spec 10.7).
+    /// Lists further concurrent calls of units that have a slot (spec 10.7).
     pub(super) fn widen(&mut self, task: Option<&'a TaskRun>, more: Vec<Effect>) {
         for effect in more {
             if !self.has_slot() {
@@ -187,7 +189,8 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// Gives a unit that holds no slot one. False if it has work and no slot is left, as for all that follow.
+    /// Gives a slot to a unit that has none. Returns false if the unit has work and no slot is left. No later unit
+    /// gets one then.
     pub(super) fn admit(&mut self, unit: &Unit<'a>) -> bool {
         let owing = Units(self.run).work_of(unit);
         if owing.work.is_empty() {
@@ -214,14 +217,14 @@ impl<'a> Scheduler<'a> {
         true
     }
 
-    /// Executions of a task that have slots.
+    /// The number of a task's executions that have slots.
     fn running(&self, task: &TaskRun) -> usize {
         let admitted = task.runs.iter().filter(|run| !run.is_ended() && run.attempts.admitted).count();
         admitted + self.admitted.get(&task.task.slug).copied().unwrap_or(0)
     }
 }
 
-/// The tool of a call in flight that runs beside no other call of it.
+/// The tool of a call in flight, if the tool runs only one call at a time.
 pub(super) fn exclusive_tool(run: &Run, key: &EffectKey) -> Option<String> {
     let EffectKey::Tool { task, run: exec, call } = key else { return None };
     let name = &run.tasks.get(task)?.run(exec)?.call(call)?.call.name;

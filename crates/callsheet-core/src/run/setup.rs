@@ -1,4 +1,4 @@
-//! What a run was set up with: its name, how it begins, settings, tools, and the prompt files it used.
+//! The setup of a run: its name, its beginning, its settings, its tools, and the prompt files that it used.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use crate::record::{Entry, PromptFile, ToolPolicy};
 
 use super::state::Stage;
 
-/// What a run was set up with. Empty before `RunStarted`.
+/// The setup of a run. Empty before `RunStarted`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Setup {
     id: Option<RunId>,
     entry: Option<Entry>,
     settings: Settings,
     tools: BTreeMap<String, ToolPolicy>,
-    /// Prompt files by key, as they were when they were used last (spec 8.1).
+    /// The prompt files by key, each with the content of its last use (spec 8.1).
     prompts: BTreeMap<String, PromptFile>,
-    /// The run whose replies calls may have.
+    /// The run whose replies calls may reuse.
     reused: Option<RunId>,
 }
 
@@ -28,12 +28,12 @@ impl Setup {
         self.tools.clone_from(tools);
     }
 
-    /// Calls may have replies of this run from here on.
+    /// Allows calls from here on to reuse the replies of this run.
     pub fn reuse(&mut self, run: &RunId) {
         self.reused = Some(run.clone());
     }
 
-    /// The run whose replies calls may have.
+    /// The run whose replies calls may reuse.
     pub fn reused(&self) -> Option<&RunId> {
         self.reused.as_ref()
     }
@@ -46,7 +46,7 @@ impl Setup {
         self.entry.as_ref()
     }
 
-    /// Another text takes the place of a prompt for which there was never a list.
+    /// Replaces a prompt for which no list was ever made.
     pub fn ask_instead(&mut self, prompt: &str) {
         self.entry = Some(Entry::Prompt { prompt: prompt.to_owned() });
     }
@@ -55,16 +55,16 @@ impl Setup {
         &self.settings
     }
 
-    /// Settings in force from here on.
+    /// Sets the settings from here on.
     pub fn set(&mut self, settings: &Settings) {
         self.settings = settings.clone();
     }
 
-    /// A limit of the run, by its name, has a higher bound from here on.
+    /// Raises the bound of a limit of the run, by its name, from here on.
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "more than any count is the most there is"
+        reason = "a value above the range becomes the largest count"
     )]
     pub fn raise_limit(&mut self, limit: &str, max: f64) {
         let limits = &mut self.settings.limits;
@@ -77,17 +77,17 @@ impl Setup {
         }
     }
 
-    /// Registered tools, in the order of names.
+    /// The registered tools, by name.
     pub fn tools(&self) -> impl Iterator<Item = (&str, ToolPolicy)> {
         self.tools.iter().map(|(name, policy)| (name.as_str(), *policy))
     }
 
-    /// What is known of a tool (spec 11.1).
+    /// The policy of a tool (spec 11.1).
     pub fn policy(&self, tool: &str) -> ToolPolicy {
         self.tools.get(tool).copied().unwrap_or_default()
     }
 
-    /// Whether nothing holds calls of some tool to what was approved.
+    /// Whether a tool is registered that might do more than was approved.
     pub fn has_unheld_tools(&self) -> bool {
         self.tools.values().any(|policy| policy.unheld)
     }
@@ -100,7 +100,7 @@ impl Setup {
         self.prompts.extend(prompts.iter().map(|(key, file)| (key.clone(), file.clone())));
     }
 
-    /// What a run does that has no list yet.
+    /// The stage of a run that has no list yet.
     pub fn stage_without_list(&self) -> Stage {
         match self.entry {
             Some(Entry::Prompt { .. }) => Stage::Prepare,

@@ -1,26 +1,26 @@
-//! What the sheet of a run says beside its tasks, and what of it was written to `sheet.md`.
+//! The parts of a run's sheet beside its tasks, and the recorded contents of `sheet.md`.
 
 use std::collections::BTreeSet;
 
 use crate::nouns::{BlobId, Goals, Slug};
 use crate::record::AdoptedList;
 
-/// The sheet beside its tasks.
+/// The parts of the sheet beside its tasks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Sheet {
-    /// A list was ever accepted.
+    /// Whether a list was ever accepted.
     adopted: bool,
     goals: Goals,
-    /// Oldest first.
+    /// The former goals, oldest first.
     former_goals: Vec<Goals>,
     no_longer_relevant: Vec<String>,
-    /// What each accepted reply said of its changes, oldest first.
+    /// What each accepted reply said about its changes, oldest first.
     remarks: Vec<String>,
-    /// Hashes of every rendered sheet (spec 2.18).
+    /// The hashes of all rendered sheets (spec 2.18).
     rendered: BTreeSet<BlobId>,
-    /// Tasks that an edit with errors changes or lacks; `None`: there is no such edit.
+    /// The tasks that a faulty edit changes or removes. `None` if there is no such edit.
     held: Option<BTreeSet<Slug>>,
-    /// What the file was to hold last, or was read last, and when that was.
+    /// The last content that was written to the file or read from it, and the time.
     last: Option<(BlobId, u64)>,
 }
 
@@ -45,12 +45,12 @@ impl Sheet {
         &self.remarks
     }
 
-    /// A task tree is what is executed.
+    /// Notes that the run executes a task tree.
     pub fn adopt_tree(&mut self) {
         self.adopted = true;
     }
 
-    /// A list was accepted; `by_host`: it was read by code.
+    /// Adopts a list. `by_host` means that code made the list.
     pub fn adopt(&mut self, list: &AdoptedList, by_host: bool) {
         let mut goals = list.goals.clone();
         if by_host && !goals.plan_continues {
@@ -73,34 +73,34 @@ impl Sheet {
         self.mark_irrelevant(list);
     }
 
-    /// An edit with errors touches these tasks; `None`: there is no such edit any more.
+    /// Notes the tasks that a faulty edit touches. `None` if there is no such edit any more.
     pub fn hold(&mut self, tasks: Option<&BTreeSet<Slug>>) {
         self.held = tasks.cloned();
     }
 
-    /// Tasks that an edit with errors changes or lacks, of which nothing starts; `None`: there is no such edit.
+    /// The tasks that a faulty edit changes or removes, which do not start. `None` if there is no such edit.
     pub fn held(&self) -> Option<&BTreeSet<Slug>> {
         self.held.as_ref()
     }
 
-    /// Whether an edit with errors changes or lacks a task.
+    /// Whether a faulty edit changes or removes a task.
     pub fn holds(&self, task: &Slug) -> bool {
         self.held.as_ref().is_some_and(|held| held.contains(task))
     }
 
-    /// A person edited it.
+    /// Adopts an edit by a person.
     pub fn edit(&mut self, list: &AdoptedList) {
         self.held = None;
         if list.goals != self.goals {
             let goals = Goals { text: list.goals.text.clone(), ..list.goals };
             self.former_goals.push(std::mem::replace(&mut self.goals, goals));
         }
-        // The sheet shows every mark, so a person takes one back by deleting it.
+        // The sheet shows every mark, so a person removes a mark by deleting it there.
         self.no_longer_relevant.clear();
         self.mark_irrelevant(list);
     }
 
-    /// What was marked as no longer relevant (spec 5.10): a reply only adds marks.
+    /// Adds links that the list marks as no longer relevant (spec 5.10). A reply only adds marks.
     fn mark_irrelevant(&mut self, list: &AdoptedList) {
         for link in &list.beside.no_longer_relevant {
             if !self.no_longer_relevant.contains(link) {
@@ -109,7 +109,7 @@ impl Sheet {
         }
     }
 
-    /// The file is about to be written with this content, or was read with it.
+    /// Notes that the file is about to be written with this content, or was read with it.
     pub fn note_file(&mut self, hash: &BlobId, at: u64) {
         self.rendered.insert(hash.clone());
         self.last = Some((hash.clone(), at));

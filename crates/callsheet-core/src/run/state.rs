@@ -4,36 +4,36 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::Outcome;
 
-/// Where a task stands. Ended states are `Done`, `Failed`, `Blocked`, `Denied`, `Cancelled` and `Dropped`.
+/// The state of a task. `Done`, `Failed`, `Blocked`, `Denied`, `Cancelled` and `Dropped` are ended states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// Accepted, nothing started.
+    /// It is accepted, and nothing has started.
     Planned,
-    /// A referenced output does not exist yet.
+    /// It waits for an output that it reads and that does not exist yet.
     Waiting,
-    /// Refinement calls in progress.
+    /// Its refinement calls are in progress.
     Refining,
-    /// Waits for its step, a unit or approval.
+    /// It waits for its step, a slot or approval.
     Ready,
-    /// Execution runs, merge, change validation and apply.
+    /// Its executions, merge, change validation or apply is in progress.
     Running,
-    /// Result stored; final.
+    /// Its result is stored and final.
     Done,
-    /// Ended without output.
+    /// It ended without output.
     Failed,
-    /// A task it reads from ended without output.
+    /// A task that it reads from ended without output.
     Blocked,
-    /// A person refused it.
+    /// A person denied it.
     Denied,
-    /// Stopped by cancellation.
+    /// It was cancelled.
     Cancelled,
-    /// Removed from the list.
+    /// It was removed from the list.
     Dropped,
 }
 
 impl State {
-    /// Every state, in the order of the table.
+    /// All states, in the order of the table.
     pub const ALL: [Self; 11] = [
         Self::Planned,
         Self::Waiting,
@@ -48,7 +48,7 @@ impl State {
         Self::Dropped,
     ];
 
-    /// The table of spec 2.10: whether a task may go from this state to `to`. Everything else is a defect.
+    /// Whether a task may go from this state to `to` by the table of spec 2.10. Any other move is a defect.
     pub fn may_become(self, to: Self) -> bool {
         use State::{Blocked, Cancelled, Denied, Done, Dropped, Failed, Planned, Ready, Refining, Running, Waiting};
         match self {
@@ -63,7 +63,7 @@ impl State {
         }
     }
 
-    /// The same in a run at which nothing works.
+    /// The state that a task has while no process works on the run.
     pub fn at_rest(self) -> Self {
         match self {
             Self::Refining => Self::Planned,
@@ -72,22 +72,22 @@ impl State {
         }
     }
 
-    /// It counts as ended for its step (spec 2.6).
+    /// Whether the task counts as ended for its step (spec 2.6).
     pub fn is_ended(self) -> bool {
         matches!(self, Self::Done | Self::Failed | Self::Blocked | Self::Denied | Self::Cancelled | Self::Dropped)
     }
 
-    /// It ended, and there is nothing to read from it: readers of it are blocked (spec 2.9).
+    /// Whether the task ended without an output, so that its readers are blocked (spec 2.9).
     pub fn is_without_output(self) -> bool {
         self.is_ended() && self != Self::Done
     }
 
-    /// The iteration must hear of it (spec 2.9).
+    /// Whether the iteration must be told (spec 2.9).
     pub fn is_problem(self) -> bool {
         matches!(self, Self::Failed | Self::Blocked | Self::Denied)
     }
 
-    /// The word used in views and logs.
+    /// The word for views and logs.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Planned => "planned",
@@ -105,25 +105,25 @@ impl State {
     }
 }
 
-/// What a run as a whole is doing. One stage at a time.
+/// What a run as a whole is doing. A run has one stage at a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stage {
-    /// No fact yet.
+    /// No event is recorded yet.
     #[default]
     Empty,
     /// The plan call and its retries (spec 2.3).
     Prepare,
-    /// The host's list, read from a sheet or built from a skill, follows as the next fact.
+    /// The run waits for the event with the host's list, which was read from a sheet or built from a skill.
     AwaitList,
     /// A pass over the steps of the list (spec 2.6-2.9).
     Pass,
-    /// A task tree goes its way (spec "Templates" 8).
+    /// A task tree is executed (spec "Templates" 8).
     Operate,
     /// The iteration call and its retries (spec 2.11).
     Iterate,
-    /// The call that makes a list of a follow-up, and its retries (spec 2.17).
+    /// The call that makes a list from a follow-up, and its retries (spec 2.17).
     Continue,
-    /// The call that answers the request from several results; what the run then ends with (spec 2.15).
+    /// The call that answers the request from several results. The run then ends with this outcome (spec 2.15).
     Join(Outcome),
     /// The report is outstanding.
     Conclude(Outcome),
@@ -132,14 +132,14 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// Tasks run, and people may be asked.
+    /// Whether tasks run and people may be asked.
     pub fn is_working(self) -> bool {
         matches!(self, Self::Pass | Self::Operate)
     }
 }
 
-/// A clock that is driven by the times of facts: it counts while something is in flight, so time in which only a
-/// person is awaited is left out.
+/// A clock driven by the times of events. It runs only while something is in flight, so it does not count time in
+/// which only a person is awaited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stopwatch {
     spent_ms: u64,
@@ -147,7 +147,7 @@ pub struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// Runs or stands from `now` on.
+    /// Starts or stops the clock at `now`.
     pub(super) fn set(&mut self, running: bool, now: u64) {
         match (running, self.since) {
             (true, None) => self.since = Some(now),
@@ -159,7 +159,7 @@ impl Stopwatch {
         }
     }
 
-    /// Milliseconds counted up to `now`.
+    /// The milliseconds counted up to `now`.
     pub fn spent_ms(&self, now: u64) -> u64 {
         self.spent_ms.saturating_add(self.since.map_or(0, |since| now.saturating_sub(since)))
     }

@@ -9,7 +9,7 @@ pub(super) struct StepEnd {
     writers: u64,
 }
 
-/// The same of each step.
+/// The possible ends of all steps.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StepEnds(Vec<StepEnd>);
 
@@ -27,7 +27,7 @@ impl StepEnd {
 }
 
 impl StepEnds {
-    /// Another step has come at the end.
+    /// Adds a step at the end.
     pub fn start_step(&mut self) {
         self.0.push(StepEnd::default());
     }
@@ -38,7 +38,8 @@ impl StepEnds {
         }
     }
 
-    /// The latest end in the steps before this one of what a task waits for: the writers, and for a writer all tasks.
+    /// The latest end that a task must wait for in the steps before its own: that of the writers, or of all tasks if
+    /// it is a writer.
     pub fn before(&self, step: usize, of_writer: bool) -> u64 {
         let ends = self.0.iter().take(step).map(|end| if of_writer { end.all } else { end.writers });
         ends.max().unwrap_or(0)

@@ -1,5 +1,5 @@
-//! A pass over the steps of a list (spec 2.5-2.9): releasing waiting tasks, blocking readers of lost outputs, and
-//! opening one step after the other.
+//! A pass over the steps of a list (spec 2.5-2.9): releases waiting tasks, blocks readers of lost outputs, and opens
+//! one step after the other.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -20,11 +20,11 @@ use super::task::{ReferenceCheck, Refined, TaskPhase, TaskRun};
 use super::task_change::TaskChange;
 use super::tasks::Supply;
 
-/// Moves the tasks of a list on to their executions.
+/// Moves the tasks of a list towards their executions.
 pub(super) struct Steps<'a>(pub &'a mut Run);
 
 impl Steps<'_> {
-    /// Moves every task that waits for no unit, step or person. True if one moved.
+    /// Moves every task that does not wait for a slot, a step or a person. Returns whether one moved.
     pub fn promote(&mut self) -> bool {
         let mut moved = false;
         let mut from = Place::FIRST;
@@ -34,7 +34,7 @@ impl Steps<'_> {
             if !task.state().is_ended() {
                 let slug = task.slug();
                 moved |= self.promote_task(&slug);
-                // What reads from it may have to be looked at in the same turn.
+                // The readers of the task may have to be examined in the same turn.
                 self.0.tasks.refresh();
             }
         }
@@ -46,7 +46,7 @@ impl Steps<'_> {
         let Some(task) = run.tasks.get(slug) else { return false };
         let (state, begun) = (task.state(), task.has_begun());
         if begun && state == State::Planned {
-            // Resumed: its finished runs are kept (spec 2.18).
+            // The task was resumed, and its finished executions are kept (spec 2.18).
             TaskChange(run).enter(slug, TaskPhase::Ready);
             return true;
         }
@@ -72,7 +72,7 @@ impl Steps<'_> {
         }
     }
 
-    /// The refinement policy of spec 2.12 for a task whose inputs exist.
+    /// Applies the refinement policy of spec 2.12 to a task whose inputs exist.
     fn prepare(&mut self, slug: &Slug) -> bool {
         let default = self.0.settings().refine;
         let Some(task) = self.0.tasks.get_mut(slug) else { return false };
@@ -97,7 +97,7 @@ impl Steps<'_> {
         true
     }
 
-    /// The references of a task were looked at.
+    /// Applies the check of a task's references.
     pub fn check_ended(&mut self, slug: &Slug, stage: ReferenceStage, issues: &[Issue]) {
         let (default, revision) = (self.0.settings().refine, self.0.changes.revision());
         let Some(task) = self.0.tasks.get_mut(slug) else { return };
@@ -122,12 +122,12 @@ impl Steps<'_> {
         }
     }
 
-    /// What the references of a task held when they were last looked at (spec 10.5), and whether that was too much for
+    /// Notes the contents of a task's references at the last check (spec 10.5), and whether they were too large for
     /// one prompt.
     pub fn note_contents(&mut self, slug: &Slug, contents: &BTreeMap<String, BlobId>, apart: Option<Apart>) {
         if let Some(task) = self.0.tasks.get_mut(slug) {
             task.seen.clone_from(contents);
-            // A task that had begun goes on with the runs it has.
+            // A task that had begun continues with its existing executions.
             if !task.is_on_hold() {
                 task.apart = apart;
             }
@@ -137,7 +137,7 @@ impl Steps<'_> {
     /// Opens steps and starts their ready tasks.
     pub fn open(&mut self) -> Advance {
         let Some(current) = self.0.tasks.current_step() else { return Advance::Over };
-        // What a task at work calls is done whatever holds its step.
+        // Tasks that a running task calls start even if problems hold its step.
         if self.start_called() {
             return Advance::Moved;
         }
@@ -155,19 +155,19 @@ impl Steps<'_> {
             run.progress.rounds_mut().open(current);
             return Advance::Moved;
         }
-        // A refinement may have made a writer of a task in an open step.
+        // A refinement may have turned a task of an open step into a writer.
         Answers(run).ask_before_run(Some(current));
         if self.start(current..run_ahead(self.0, current)) { Advance::Moved } else { Advance::Waiting }
     }
 
-    /// Starts the ready tasks of steps that may run.
+    /// Starts the ready tasks of the steps that may run.
     pub fn start(&mut self, steps: Range<usize>) -> bool {
         let ready = self.0.tasks.startable(steps).filter(|task| task.is_own() && may_start(self.0, task));
         let ready = ready.map(TaskRun::slug).collect();
         self.begin(ready)
     }
 
-    /// Starts tasks of templates that tasks at work call.
+    /// Starts tasks of templates that running tasks call.
     fn start_called(&mut self) -> bool {
         if !self.0.operators.are_at_work() {
             return false;
@@ -186,7 +186,7 @@ impl Steps<'_> {
                 continue;
             }
             let Some(task) = self.0.tasks.get_mut(&slug) else { continue };
-            // What tools gave a task that had begun is not thrown away: it reads its references anew anyway.
+            // Tool results of a task that had begun are kept. Its references are read again anyway.
             let acted = task.is_on_hold() && task.runs.iter().any(|run| !run.calls.is_empty());
             if task.task.references.is_empty() || task.has_checked(revision) || acted {
                 Executing(self.0).begin(&slug);
@@ -199,8 +199,8 @@ impl Steps<'_> {
     }
 }
 
-/// The step behind the last whose tasks may run while this one is the current: sections order what writes, so that those
-/// before the next writer need not wait for each other (spec 2.6).
+/// The end of the range of steps whose tasks may run while this step is the current one. Sections only order writers,
+/// so the sections up to the next writer need not wait for each other (spec 2.6).
 pub(super) fn run_ahead(run: &Run, current: usize) -> usize {
     let next = current.saturating_add(1);
     match run.settings().sections {
@@ -214,12 +214,12 @@ fn may_start(run: &Run, task: &TaskRun) -> bool {
     task.state() == State::Ready && !task.has_begun() && !held && Approval(run).has(task)
 }
 
-/// What a step of the pass gave.
+/// The result of an attempt to advance the pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Advance {
-    /// Something changed; look again.
+    /// Something changed, so the caller must look again.
     Moved,
-    /// Work or a person is awaited.
+    /// The pass waits for work or a person.
     Waiting,
     /// Nothing more can start in this pass.
     Over,

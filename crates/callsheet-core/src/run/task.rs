@@ -1,5 +1,5 @@
-//! What a run knows of one task: its phase, its executions and what came of them. Plain data; the rules are in the
-//! neighbouring files. Handed out by reference only, so the fields are public.
+//! The state of one task in a run: its phase, its executions and their results. Plain data; the rules are in the
+//! neighbouring files. The run hands tasks out by reference only, so the fields are public.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,101 +13,101 @@ use super::execution::{AppliedSet, Execution, Merge, Review, ToolOutput, ToolRun
 use super::failure::Failure;
 use super::state::{State, Stopwatch};
 
-/// What is known of the references of a task.
+/// The state of the reference check of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReferenceCheck {
-    /// Nothing, or nothing that still counts.
+    /// There is no valid check.
     #[default]
     Open,
-    /// They are to be checked.
+    /// The references must be checked.
     Pending {
-        /// Number of the check.
+        /// The number of the check.
         n: u32,
-        /// When.
+        /// The stage at which they are checked.
         stage: ReferenceStage,
     },
-    /// They held at this revision of the workspace.
+    /// The references were valid at this revision of the workspace.
     Passed {
-        /// That revision.
+        /// The revision.
         revision: u32,
     },
 }
 
-/// Whether the iteration knows of a problem (spec 2.9).
+/// Whether the iteration was told of a problem (spec 2.9).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Notice {
-    /// It was not told.
+    /// The iteration was not told yet.
     #[default]
     New,
-    /// The call in progress tells of it.
+    /// The call in progress contains the problem.
     Shown,
     /// An accepted iteration has seen it.
     Acknowledged,
 }
 
-/// What a task does, with all that it needs to do that.
+/// What a task does, with the data that it needs for that.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TaskPhase {
-    /// Accepted, nothing started.
+    /// It is accepted, and nothing has started.
     Planned,
-    /// A referenced output does not exist yet.
+    /// It waits for an output that it reads and that does not exist yet.
     Waiting,
-    /// Refinement calls in progress.
+    /// Its refinement calls are in progress.
     Refining,
-    /// Waits for its step, a unit or approval.
+    /// It waits for its step, a slot or approval.
     Ready,
-    /// Executions, merge, change validation and apply.
+    /// Its executions, merge, change validation or apply is in progress.
     Running,
-    /// Ended with this result; final.
+    /// It ended with this final result.
     Done(Arc<ResultParts>),
-    /// Ended without output.
+    /// It ended without output.
     Failed {
-        /// Why.
+        /// Why it failed.
         failure: Box<Failure>,
-        /// Who knows.
+        /// Whether the iteration was told.
         notice: Notice,
     },
-    /// A task it reads from ended without output.
+    /// A task that it reads from ended without output.
     Blocked {
-        /// That task, or the one whose problem holds it; itself if a policy does.
+        /// That task, or the task whose problem holds it. If a policy blocks it, the task itself.
         by: Slug,
-        /// Who knows.
+        /// Whether the iteration was told.
         notice: Notice,
     },
-    /// A person refused it.
+    /// A person denied it.
     Denied {
-        /// Their words, verbatim; may be empty.
+        /// The person's words, verbatim. May be empty.
         words: String,
-        /// Who knows.
+        /// Whether the iteration was told.
         notice: Notice,
     },
-    /// Stopped by cancellation.
+    /// It was cancelled.
     Cancelled,
-    /// Removed from the plan.
+    /// It was removed from the plan.
     Dropped(RemovedBy),
 }
 
 /// Who removed a task from the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RemovedBy {
-    /// A person, by an edit or a command.
+    /// A person did, by an edit or a command.
     Person,
-    /// A review or a follow-up.
+    /// A review or a follow-up did.
     Reply {
-        /// Its reason, verbatim.
+        /// The reason, verbatim.
         reason: String,
     },
-    /// It is part of a call that was given up.
+    /// The task belonged to a call that was given up.
     Caller,
 }
 
 impl TaskPhase {
-    /// It failed, and nobody knows yet.
+    /// The phase of a task that failed just now.
     pub(super) fn failed(failure: Failure) -> Self {
         Self::Failed { failure: Box::new(failure), notice: Notice::New }
     }
 
-    /// Its place in the table of spec 2.10.
+    /// Its state in the table of spec 2.10.
     pub fn state(&self) -> State {
         match self {
             Self::Planned => State::Planned,
@@ -139,115 +139,115 @@ impl TaskPhase {
     }
 }
 
-/// Whether a call may have the reply of an earlier call that asked the same, byte for byte (spec 2.18).
+/// Whether a call may reuse the reply of an earlier call with exactly the same request (spec 2.18).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CallReuse {
-    /// If the run was begun to use the calls of another run.
+    /// It may if the run was started to reuse the calls of another run.
     #[default]
     AsRun,
-    /// The task comes back because of another one that a person had done again.
+    /// It may, because the task only comes back with another one that a person had repeated.
     Allowed,
-    /// A person had the task itself done again.
+    /// It may not, because a person had the task itself repeated.
     Forbidden,
 }
 
-/// How far the refinement of a task is.
+/// The progress of the refinement of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Refined {
-    /// Not done; it may be skipped.
+    /// It is not done and may be skipped.
     #[default]
     Open,
-    /// Not done, and not to be skipped: a check or a bad call of the plan said so.
+    /// It is not done and may not be skipped, because a check failed or the plan contained a bad call.
     Due,
-    /// Valid, or skipped.
+    /// It is valid or was skipped.
     Done,
 }
 
-/// How far the execution of a task is.
+/// The progress of the execution of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExecutionStage {
-    /// Not begun: `TaskRun::runs` are finished ones of before, which may be used again.
+    /// It has not begun. `TaskRun::runs` contains earlier finished executions that may be used again.
     #[default]
     NotBegun,
-    /// It had begun and waits for its step again: it goes on with its runs when that opens.
+    /// It had begun and waits for its step again. It continues with its executions when the step opens.
     OnHold,
-    /// Begun: the runs are those of this execution. They stay when the task has ended.
+    /// It has begun, and `TaskRun::runs` belongs to it. The executions stay when the task has ended.
     Begun,
 }
 
-/// One task of the run.
+/// The state of one task of the run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskRun {
-    /// The task with all that refinement gave it.
+    /// The task, including everything that refinement added.
     pub task: Task,
-    /// As it was before it was refined or listed with other words, oldest first.
+    /// The task before each refinement or relisting with other words, oldest first.
     pub former: Vec<Task>,
-    /// What it does.
+    /// What the task does.
     pub phase: TaskPhase,
-    /// Why it is a writer (spec 11.1); `None`: a reader.
+    /// Why the task is a writer (spec 11.1). `None` if it is a reader.
     pub writer: Option<String>,
-    /// Policy of its skill, pinned when the list was adopted; `None`: no skill.
+    /// The policy of its skill when the list was adopted. `None` if it has no skill.
     pub skill: Option<SkillPolicy>,
-    /// Approved at a before-run gate (spec 11.6).
+    /// Whether a before-run gate approved it (spec 11.6).
     pub approved: bool,
-    /// How far its refinement is.
+    /// The progress of its refinement.
     pub refined: Refined,
-    /// Went back from execution to refinement once (spec 2.8, 10.4).
+    /// Whether it already went back from execution to refinement (spec 2.8, 10.4).
     pub sent_back: bool,
-    /// Code made it of the request, with all that it reads: one call, without refinement and tools (spec 2.3).
+    /// Whether code made it from the request, so that it needs one call without refinement and tools (spec 2.3).
     pub direct: bool,
-    /// The refinement unit.
+    /// The attempts at its refinement.
     pub refine: Attempts,
-    /// Issues of the last reference check, for the refinement prompt and the person.
+    /// The issues of the last reference check, for the refinement prompt and the person.
     pub check_issues: Vec<Issue>,
-    /// Whether its references hold.
+    /// The state of its reference check.
     pub check: ReferenceCheck,
-    /// Checks so far.
+    /// The number of checks so far.
     pub checks: u32,
-    /// What its references held at the last check, by target as written in a link.
+    /// The contents of its references at the last check, by target as written in a link.
     pub seen: BTreeMap<String, BlobId>,
-    /// At the last check its references were too large for one prompt (spec 10.1).
+    /// Set if its references were too large for one prompt at the last check (spec 10.1).
     pub apart: Option<Apart>,
-    /// How far its execution is.
+    /// The progress of its execution.
     pub execution: ExecutionStage,
-    /// Execution runs in order (spec 10.1). Kept after the task ended.
+    /// Its executions in order (spec 10.1). They are kept after the task has ended.
     pub runs: Vec<Execution>,
-    /// The merge, once all of several runs are finished.
+    /// Its merge, once several executions have all finished.
     pub merge: Option<Merge>,
-    /// Merges so far.
+    /// The number of merges so far.
     pub merges: u32,
-    /// Change sets so far.
+    /// The number of change sets so far.
     pub sets: u32,
-    /// Change sets on disk, in order.
+    /// Its change sets on disk, in order.
     pub applied: Vec<AppliedSet>,
-    /// Its skill was not there when the list was adopted.
+    /// Whether its skill did not exist when the list was adopted.
     pub skill_lost: bool,
-    /// The task of the list whose call of a template it is part of; `None`: it is of the list, or the run is the template.
+    /// The task of the list that calls its template. `None` if it belongs to the list or to the template that is run.
     pub below: Option<Slug>,
-    /// Round in which it was listed last.
+    /// The round in which it was last listed.
     pub round: u32,
-    /// The list that brought it carries `**plan complete**`.
+    /// Whether the list that contained it carries `**plan complete**`.
     pub plan_complete: bool,
-    /// It asked for more work, and was heard (spec 2.13).
+    /// Whether its request for more work was accepted (spec 2.13).
     pub asked_for_more: bool,
-    /// It ended without output and was listed again as it was.
+    /// Whether it ended without output and was listed again with the same words.
     pub relisted: bool,
-    /// Whether its calls may have replies of earlier calls.
+    /// Whether its calls may reuse the replies of earlier calls.
     pub reuse: CallReuse,
-    /// Time in which at least one of its units was in flight.
+    /// The time during which at least one of its units was in flight.
     pub clock: Stopwatch,
-    /// Its largest reply so far, and its last prompt, with what they may be.
+    /// The sizes of its largest reply so far and of its last prompt, with their limits.
     pub sizes: CallSizes,
-    /// When the last of its replies came, in milliseconds since the Unix epoch.
+    /// The time of its last reply, in milliseconds since the Unix epoch.
     pub last_turn_at: Option<u64>,
-    /// Milliseconds from the start of the run at which its refinement could have ended with unlimited slots.
+    /// When its refinement could have ended with unlimited slots, in milliseconds from the start of the run.
     pub ideal_refined_ms: u64,
-    /// The same for its end.
+    /// The time at which the task could have ended with unlimited slots.
     pub ideal_end_ms: u64,
 }
 
 impl TaskRun {
-    /// Puts the values of a refinement in the place of the task's (spec 3.7); what it does not give stays.
+    /// Replaces the values that a refinement contains (spec 3.7).
     pub(super) fn take(&mut self, refinement: &Refinement) {
         self.note_former();
         if let Some(need) = &refinement.need {
@@ -268,14 +268,14 @@ impl TaskRun {
         }
     }
 
-    /// Remembers what it says before it is changed.
+    /// Keeps the current values of the task before they change.
     pub(super) fn note_former(&mut self) {
         if !self.former.contains(&self.task) {
             self.former.push(self.task.clone());
         }
     }
 
-    /// Its former needs, with the skills it had then, oldest first.
+    /// Its former needs, each with the skill of that time, oldest first.
     pub fn wordings(&self) -> Vec<Wording> {
         let wording = |task: &Task| Wording { skill: task.skill.clone(), need: task.need.clone() };
         let own = wording(&self.task);
@@ -288,7 +288,7 @@ impl TaskRun {
         wordings
     }
 
-    /// Notes how large a call was; `at`: when it was answered.
+    /// Notes the sizes of a call. `at` is the time of its reply.
     pub(super) fn measure(&mut self, sizes: Option<CallSizes>, at: Option<u64>) {
         if let Some(sizes) = sizes {
             self.sizes = CallSizes { reply: self.sizes.reply.max(sizes.reply), ..sizes };
@@ -334,8 +334,8 @@ impl TaskRun {
         }
     }
 
-    /// Listed again with another text, or after it ended: everything starts anew, except numbers that are never
-    /// used twice and finished runs, which are kept in case their inputs stay the same (spec 10.5).
+    /// Starts a task again that is listed with another text, or after it ended. Keeps numbers that must never be used
+    /// twice, and finished executions in case their inputs stay the same (spec 10.5).
     pub(super) fn restart(&mut self, revision: u32) {
         let fresh = Self::new(self.task.clone());
         let former = std::mem::replace(self, fresh);
@@ -355,7 +355,7 @@ impl TaskRun {
         self.runs.retain(|run| run.finished_at(revision) || run.is_finished() && run.seen.is_some());
     }
 
-    /// The run with this id.
+    /// The execution with this id.
     pub fn run(&self, id: &ExecutionId) -> Option<&Execution> {
         self.runs.iter().find(|run| run.id == *id)
     }
@@ -364,7 +364,7 @@ impl TaskRun {
         self.runs.iter_mut().find(|run| run.id == *id)
     }
 
-    /// Where it stands in the table of spec 2.10.
+    /// Its state in the table of spec 2.10.
     pub fn state(&self) -> State {
         self.phase.state()
     }
@@ -385,7 +385,7 @@ impl TaskRun {
         }
     }
 
-    /// The words of its denial, verbatim; may be empty.
+    /// The words of its denial, verbatim. May be empty.
     pub fn denial(&self) -> Option<&str> {
         match &self.phase {
             TaskPhase::Denied { words, .. } => Some(words),
@@ -393,7 +393,7 @@ impl TaskRun {
         }
     }
 
-    /// The task whose missing output, or whose problem, blocks it.
+    /// The task that blocks it, by a missing output or a problem.
     pub fn blocked_by(&self) -> Option<&Slug> {
         match &self.phase {
             TaskPhase::Blocked { by, .. } => Some(by),
@@ -401,63 +401,63 @@ impl TaskRun {
         }
     }
 
-    /// It failed because the provider could not be reached.
+    /// Whether it failed because the provider could not be reached.
     pub(super) fn is_unreached(&self) -> bool {
         self.failure().is_some_and(|failure| failure.communication)
     }
 
-    /// It has a problem that no accepted iteration has seen (spec 2.9).
+    /// Whether it has a problem that no accepted iteration has seen (spec 2.9).
     pub fn has_open_problem(&self) -> bool {
         self.phase.notice().is_some_and(|notice| notice != Notice::Acknowledged)
     }
 
-    /// The iteration call that begins tells of its problem.
+    /// Notes that the iteration call in progress contains its problem.
     pub(super) fn show_problem(&mut self) {
         if let Some(notice) = self.phase.notice_mut().filter(|notice| **notice == Notice::New) {
             *notice = Notice::Shown;
         }
     }
 
-    /// The accepted list has seen the problem that it was told of.
+    /// Notes that an accepted list has seen the problem that its call contained.
     pub(super) fn acknowledge_shown(&mut self) {
         if let Some(notice) = self.phase.notice_mut().filter(|notice| **notice == Notice::Shown) {
             *notice = Notice::Acknowledged;
         }
     }
 
-    /// A person has seen its problem.
+    /// Notes that a person has seen its problem.
     pub(super) fn acknowledge(&mut self) {
         if let Some(notice) = self.phase.notice_mut() {
             *notice = Notice::Acknowledged;
         }
     }
 
-    /// Its execution has begun, and its runs are those of it.
+    /// Whether its execution has begun, so that its executions are current.
     pub(super) fn has_begun(&self) -> bool {
         self.execution == ExecutionStage::Begun
     }
 
-    /// Its execution had begun and waits for its step again.
+    /// Whether its execution had begun and waits for its step again.
     pub(super) fn is_on_hold(&self) -> bool {
         self.execution == ExecutionStage::OnHold
     }
 
-    /// `ready` or `running` with executions under way.
+    /// Whether it is `ready` or `running` with executions under way.
     pub(super) fn is_executing(&self) -> bool {
         self.has_begun() && matches!(self.phase, TaskPhase::Ready | TaskPhase::Running)
     }
 
-    /// Its refinement is valid, or was skipped.
+    /// Whether its refinement is valid or was skipped.
     pub fn is_refined(&self) -> bool {
         self.refined == Refined::Done
     }
 
-    /// A reference check of it is pending.
+    /// Whether a check of its references is pending.
     pub(super) fn is_being_checked(&self) -> bool {
         matches!(self.check, ReferenceCheck::Pending { .. })
     }
 
-    /// It is to be refined once more: what it had, or what its calls gave, was of no use.
+    /// Sends it back to refinement, because its inputs or the results of its calls were of no use.
     pub(super) fn send_back(&mut self) {
         self.release_slots();
         self.sent_back = true;
@@ -466,35 +466,35 @@ impl TaskRun {
         self.refine = Attempts::default();
     }
 
-    /// Its calls are fixed before it is executed, and its model is asked what they gave.
+    /// Whether its calls are fixed before it is executed and a model then reads their results.
     fn judges_calls(&self) -> bool {
         !self.is_loop() && !self.is_process() && !self.calls_template()
     }
 
-    /// Every call of it failed.
+    /// Whether all its calls failed.
     pub(super) fn has_only_failed_calls(&self) -> bool {
         self.judges_calls() && !self.runs.is_empty() && self.runs.iter().all(Execution::has_only_failed_calls)
     }
 
-    /// The calls of this execution failed, and others of the task have not ended: whether all fail is not known yet.
+    /// Whether the calls of this execution failed while other calls of the task have not ended.
     pub(super) fn waits_for_other_calls(&self, run: &Execution) -> bool {
         let open = |other: &Execution| !other.is_ended() && other.calls.iter().any(|call| call.output().is_none());
         self.judges_calls() && run.has_only_failed_calls() && self.runs.iter().any(open)
     }
 
-    /// It is done, and each call of its conversation failed: its result is made without any.
+    /// Whether it is done although all calls of its conversation failed. Its result uses none of them.
     pub fn is_done_without_calls(&self) -> bool {
         let failed = |run: &Execution| run.is_loop && run.has_only_failed_calls();
         self.state() == State::Done && !self.is_handler() && self.runs.iter().any(failed)
     }
 
-    /// Calls of the execution after which it was sent back, which failed.
+    /// The failed calls of the execution after which it was sent back to refinement.
     pub fn failed_calls(&self) -> impl Iterator<Item = &ToolRun> {
         let sent_back = self.sent_back && !self.has_begun() && self.has_only_failed_calls();
         self.runs.iter().filter(move |_| sent_back).flat_map(|run| &run.calls)
     }
 
-    /// None of its units holds a slot any more.
+    /// Frees the slots of its units.
     pub(super) fn release_slots(&mut self) {
         self.refine.admitted = false;
         let runs = self.runs.iter_mut().map(|run| &mut run.attempts);
@@ -502,12 +502,12 @@ impl TaskRun {
         all.for_each(|attempts| attempts.admitted = false);
     }
 
-    /// Its references held at this revision of the workspace.
+    /// Whether its references were valid at this revision of the workspace.
     pub(super) fn has_checked(&self, now: u32) -> bool {
         self.check == ReferenceCheck::Passed { revision: now }
     }
 
-    /// Asks for a check unless one is pending. True if it was not.
+    /// Requests a check unless one is pending. Returns whether it was requested.
     pub(super) fn ask_check(&mut self, stage: ReferenceStage) -> bool {
         if self.is_being_checked() {
             return false;
@@ -521,17 +521,17 @@ impl TaskRun {
         self.task.slug.clone()
     }
 
-    /// Tasks whose outputs it reads.
+    /// The tasks whose outputs it reads.
     pub fn producers(&self) -> impl Iterator<Item = &Slug> {
         self.task.references.iter().filter_map(|reference| reference.target.producer())
     }
 
-    /// It may change or run something. A reader that asks for approval before it runs may not.
+    /// Whether it may change or run something. A reader that only asks for approval before it runs may not.
     pub fn may_change(&self) -> bool {
         self.writer.as_deref().is_some_and(|why| why != Task::ASKS_FOR_APPROVAL)
     }
 
-    /// What a person refused of changes that are on disk in part (spec 11.4), each once, in the order of the sets.
+    /// What a person refused of partly applied changes (spec 11.4), without duplicates, in the order of the sets.
     pub fn refused(&self) -> impl Iterator<Item = &RefusedPart> {
         let parts = self.applied.iter().filter(|set| !set.reverted).filter_map(|set| set.refused.as_ref());
         let mut told: Vec<&RefusedPart> = Vec::new();
@@ -543,30 +543,30 @@ impl TaskRun {
         told.into_iter()
     }
 
-    /// Whether what a call changed was taken back.
+    /// Whether a person reverted the changes of a call.
     pub(super) fn is_taken_back(&self, call: &ToolRun) -> bool {
         let Some(ToolOutput::Applied { set }) = call.output() else { return false };
         self.applied.iter().any(|applied| applied.set == *set && applied.reverted)
     }
 
-    /// Whether it is a question for which no file was found: to do it again changes nothing.
+    /// Whether it is a question for which no file was found, so that repeating it would change nothing.
     pub fn reads_nothing(&self) -> bool {
         self.direct && self.writer.is_none() && self.task.references.is_empty()
     }
 
-    /// Paths of files that hold changes of its, in path order.
+    /// The paths of files that contain its changes, in path order.
     pub fn changed_files(&self) -> BTreeSet<&str> {
         let sets = self.applied.iter().filter(|set| !set.reverted);
         sets.flat_map(|set| &set.changes.files).map(|file| file.path.as_str()).collect()
     }
 
-    /// Paths of files of which a person took changes of its back, in path order.
+    /// The paths of files in which a person reverted its changes, in path order.
     pub fn taken_back_files(&self) -> BTreeSet<&str> {
         let sets = self.applied.iter().filter(|set| set.reverted);
         sets.flat_map(|set| &set.changes.files).map(|file| file.path.as_str()).collect()
     }
 
-    /// Reviews of its results.
+    /// The reviews of its results.
     pub fn reviews(&self) -> impl Iterator<Item = &Review> {
         self.runs.iter().filter_map(|run| run.review.as_deref())
     }
@@ -588,12 +588,12 @@ impl TaskRun {
         self.task.for_each.is_some() || self.skill.as_ref().is_some_and(|skill| skill.mode == SkillMode::Template)
     }
 
-    /// It is of the list, or of the template that is run, and not of one that a listed task calls.
+    /// Whether it does not belong to a template that a listed task calls.
     pub(super) fn is_own(&self) -> bool {
         self.below.is_none()
     }
 
-    /// Whether it is a process, for which no model is asked.
+    /// Whether it is a process, which needs no model.
     pub fn is_process(&self) -> bool {
         self.skill.as_ref().is_some_and(|skill| skill.mode == SkillMode::Process)
     }

@@ -1,4 +1,4 @@
-//! A task goes from one phase to the next, along the table of spec 2.10, and lets go of what it held.
+//! Moves a task from one phase to the next by the table of spec 2.10, and releases what the task no longer needs.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ use super::task::{Notice, ReferenceCheck, Refined, RemovedBy, TaskPhase, TaskRun
 pub(super) struct TaskChange<'a>(pub &'a mut Run);
 
 impl TaskChange<'_> {
-    /// Moves a task along the table. Staying in a state is no move. What an event asks for was checked before, so a move that
-    /// the table does not hold is a defect: it is noted, and the task stays.
+    /// Moves a task by the table. Nothing happens if the task already has the state. Events were checked before, so a
+    /// move outside the table is a defect. It is noted, and the task keeps its state.
     pub fn enter(&mut self, slug: &Slug, to: TaskPhase) {
         let state = to.state();
         let from = self.0.tasks.get(slug).map(TaskRun::state);
@@ -38,7 +38,7 @@ impl TaskChange<'_> {
         }
     }
 
-    /// A person has a task done again. This is the one way out of `done`.
+    /// Makes a task planned again for a person. No other move leads out of `done`.
     pub fn reopen(&mut self, slug: &Slug) {
         match self.0.tasks.get_mut(slug) {
             Some(task) if task.state() == State::Done => task.phase = TaskPhase::Planned,
@@ -46,7 +46,8 @@ impl TaskChange<'_> {
         }
     }
 
-    /// Lists a task in a round. `policy`: that of its skill, if it names one that is there.
+    /// Lists a task in a round. `policy` is `None` if the task names no skill, and `Some(None)` if its skill does not
+    /// exist.
     pub fn list(&mut self, planned: &PlannedTask, policy: Option<Option<&SkillPolicy>>, issues: &[Issue], round: u32) {
         let run = &mut *self.0;
         let slug = planned.task.slug.clone();
@@ -63,7 +64,7 @@ impl TaskChange<'_> {
             Some(_) => {
                 let mut change = TaskChange(run);
                 change.enter(&slug, TaskPhase::Planned);
-                // What it had in flight or waiting was for another text.
+                // What was in flight or waiting belonged to another text.
                 change.abort_in_flight(&slug);
                 change.abandon_calls(&slug, None);
                 run.changes.make_stale(&slug);
@@ -86,7 +87,7 @@ impl TaskChange<'_> {
         task.skill = policy.flatten().cloned();
         task.skill_lost = matches!(policy, Some(None));
         task.round = round;
-        // A plan-carried call that was dropped forces refinement (spec 3.4).
+        // If a call of the plan was dropped, the task must be refined (spec 3.4).
         let call_dropped = issues.iter().any(|issue| {
             issue.code == IssueCode::CallDropped && issue.place.task.as_deref() == Some(planned.task.name.as_str())
         });
@@ -95,7 +96,7 @@ impl TaskChange<'_> {
         }
     }
 
-    /// The first piece of work of an execution makes a ready task run.
+    /// Makes a ready task running, because the first work of its execution started.
     pub fn enter_running(&mut self, slug: &Slug) {
         if self.0.tasks.get(slug).is_some_and(|task| task.state() == State::Ready) {
             self.enter(slug, TaskPhase::Running);
@@ -110,17 +111,17 @@ impl TaskChange<'_> {
         self.enter(slug, TaskPhase::Blocked { by, notice: Notice::New });
     }
 
-    /// Spec 11.7: the task is not executed, its pending changes are discarded.
+    /// Denies a task. It is not executed, and its pending changes are discarded (spec 11.7).
     pub fn deny(&mut self, slug: &Slug, words: &str) {
         self.enter(slug, TaskPhase::Denied { words: words.to_owned(), notice: Notice::New });
     }
 
-    /// The task is done (spec 10.5).
+    /// Finishes a task (spec 10.5).
     pub fn finish(&mut self, slug: &Slug, mut result: Arc<ResultParts>) {
         let run = &mut *self.0;
         let Some(task) = run.tasks.get_mut(slug) else { return };
         let of_runs = task.runs.iter().filter_map(|exec| exec.result()).any(|result| result.more_work);
-        // A list that says it is complete knows better, and no task asks twice (spec 2.13).
+        // The request counts once for each task, and not if the list says that it is complete (spec 2.13).
         if (of_runs || result.more_work) && !task.plan_complete && !task.asked_for_more {
             task.asked_for_more = true;
             run.progress.rounds_mut().note_more_work();
@@ -128,7 +129,7 @@ impl TaskChange<'_> {
         if task.merge.is_some() {
             Arc::make_mut(&mut result).details = task.details();
         }
-        // Whoever reads the result hears what of it a person refused (spec 11.4).
+        // Readers of the result must know what a person refused of the changes (spec 11.4).
         for part in task.refused() {
             let result = Arc::make_mut(&mut result);
             result.summary = format!("{}\n\n{}", result.summary.trim_end(), part.told);
@@ -136,8 +137,8 @@ impl TaskChange<'_> {
         self.enter(slug, TaskPhase::Done(result));
     }
 
-    /// An ended task holds nothing. A cancelled one may be resumed, so what was in flight stays known until the resume
-    /// settles it.
+    /// Releases everything that an ended task has. A cancelled task may be resumed, so its effects in flight stay
+    /// known until the resume settles them.
     fn release(&mut self, slug: &Slug) {
         if self.0.tasks.get(slug).is_some_and(|task| task.state() != State::Cancelled) {
             self.abort_in_flight(slug);
@@ -152,7 +153,7 @@ impl TaskChange<'_> {
         Ideal(self.0).note_end(slug);
     }
 
-    /// The task, or one execution of it, ended or starts anew: nothing of the trees of its calls is done any more.
+    /// Gives up the trees of a task's calls, because the task or one of its executions ended or starts again.
     pub fn abandon_calls(&mut self, slug: &Slug, run: Option<&ExecutionId>) {
         for leaf in self.0.operators.abandon(slug, run) {
             let open = self.0.tasks.get_mut(&leaf).filter(|leaf| !leaf.state().is_ended());
@@ -161,7 +162,7 @@ impl TaskChange<'_> {
                 self.release(&leaf);
             }
         }
-        // Where the task comes back with this execution, its call begins anew.
+        // If the task comes back with this execution, its call begins again.
         let own = |exec: &&mut Execution| run.is_none_or(|run| exec.id == *run);
         let runs = self.0.tasks.get_mut(slug).into_iter().flat_map(|task| &mut task.runs).filter(own);
         for call in runs.flat_map(|exec| &mut exec.calls) {
@@ -171,8 +172,8 @@ impl TaskChange<'_> {
         }
     }
 
-    /// Gives up what a task has in flight and what of it waits for a person. An apply in flight is never abandoned:
-    /// nothing may be applied half (spec 3.10).
+    /// Drops what a task has in flight and what waits for a person. An apply in flight goes on, because changes must
+    /// not be applied by half (spec 3.10).
     pub fn abort_in_flight(&mut self, slug: &Slug) {
         let run = &mut *self.0;
         let given_up = run.in_flight.abort_task(slug);
@@ -182,7 +183,7 @@ impl TaskChange<'_> {
     }
 }
 
-/// A call that was given up does not come back: what it reserved is free for others.
+/// Returns the reservations of calls that were given up, so that other calls can use them.
 pub(super) fn return_reserves(run: &mut Run, given_up: &[EffectKey]) {
     for key in given_up {
         if let EffectKey::Ask(call) = key {

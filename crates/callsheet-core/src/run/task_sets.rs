@@ -1,4 +1,4 @@
-//! What of a task is worth a look, and the tasks that have it.
+//! The traits of tasks that the settling code and the scheduler look for, and the tasks that have them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,25 +7,26 @@ use super::places::Place;
 use super::state::State;
 use super::task::TaskRun;
 
-/// What puts a task into the sets.
+/// The traits that put a task into the sets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Traits {
     pub pending: bool,
     pub units: bool,
-    /// Some of them hold no slot.
+    /// Whether some of its units have no slot.
     pub queued: bool,
-    /// Some of these want something else than a model call.
+    /// Whether some of its units without a slot need something other than a model call.
     pub works: bool,
     pub startable: bool,
     pub writer: bool,
-    /// Of a task of a template that is another task's to approve as well.
+    /// Whether it waits for approval. For a task of a called template, the task that calls it may need the approval
+    /// instead.
     pub unapproved: bool,
     pub holding: bool,
     pub asking: bool,
     pub reviewed: bool,
 }
 
-/// Places of tasks by what they have.
+/// The positions of tasks by trait.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sets {
     pub pending: BTreeSet<Place>,
@@ -69,7 +70,7 @@ impl Traits {
 }
 
 impl Execution {
-    /// Nothing of it is to be done but to ask its model.
+    /// Whether its only outstanding work is a model call.
     fn wants_only_a_call(&self) -> bool {
         self.attempts.reading.is_none()
             && self.result().is_none()
@@ -78,14 +79,14 @@ impl Execution {
 }
 
 impl Merge {
-    /// Nothing of it is to be done but to ask its model.
+    /// Whether its only outstanding work is a model call.
     fn wants_only_a_call(&self) -> bool {
         self.by == MergeBy::Model && self.attempts.reading.is_none()
     }
 }
 
 impl TaskRun {
-    /// One of its units holds a slot.
+    /// Whether one of its units has a slot.
     pub(super) fn holds_slot(&self) -> bool {
         let merging = self.merge.as_ref().is_some_and(|merge| merge.attempts.admitted);
         self.refine.admitted || merging || self.runs.iter().any(|run| run.attempts.admitted)
@@ -93,7 +94,7 @@ impl TaskRun {
 }
 
 impl Sets {
-    /// A task has other traits than before.
+    /// Moves a task between the sets when its traits change.
     pub fn change(&mut self, place: Place, old: Traits, new: Traits) {
         let Self { pending, units, queued, works, startable, writers, unapproved, holding, asking, reviewed } = self;
         put(pending, place, old.pending, new.pending);
@@ -121,7 +122,7 @@ fn put(set: &mut BTreeSet<Place>, place: Place, was: bool, is: bool) {
     }
 }
 
-/// One more task of a step is pending, or one less.
+/// Counts one more or one less pending task of a step.
 pub(super) fn count(pending: &mut BTreeMap<usize, usize>, step: usize, more: bool) {
     let of_step = pending.entry(step).or_default();
     *of_step = if more { of_step.saturating_add(1) } else { of_step.saturating_sub(1) };

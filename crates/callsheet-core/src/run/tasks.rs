@@ -1,10 +1,10 @@
-//! The tasks of a run by number, and what of them is worth a look. A fact concerns one or two tasks, so that work per
-//! fact must not grow with the list.
+//! The tasks of a run by number, and sets of tasks that may need attention. An event concerns one or two tasks, so
+//! the work for an event must not grow with the list.
 //!
-//! Whoever borrows a task to change it leaves a mark; [`TaskTable::refresh`] then looks at the marked tasks and keeps the
-//! sets below true. A set only says where to look: whoever walks it asks each task again, and while marks are left it
-//! walks all tasks. So a set may hold too much and never too little. `Run::is_settled` compares with a run that walks
-//! all tasks all the time.
+//! Borrowing a task to change it marks the task. [`TaskTable::refresh`] examines the marked tasks and updates the
+//! sets below. A set only says where to look. Readers of a set check each task again, and while tasks are marked they
+//! go through all tasks. So a set may contain too many tasks and never too few. `Run::is_settled` compares the result
+//! with a run that always goes through all tasks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -18,45 +18,46 @@ use super::step_ends::{StepEnd, StepEnds};
 use super::task::{TaskPhase, TaskRun};
 use super::task_sets::{Sets, Traits, count};
 
-/// Tasks by number, which is the order of first appearance, and the current list.
+/// The tasks by number, which is the order of first appearance, and the current list.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TaskTable {
     list: Vec<TaskRun>,
     numbers: BTreeMap<Slug, usize>,
     /// Former slugs of renamed tasks (spec 6.4).
     aliases: BTreeMap<Slug, Slug>,
-    /// The other way round.
+    /// The former slugs by current slug.
     former: BTreeMap<Slug, BTreeSet<Slug>>,
-    /// Slugs of the current list, by step.
+    /// The slugs of the current list, by step.
     steps: Vec<Vec<Slug>>,
-    /// Tasks of templates by the task that calls them, in the order they were opened.
+    /// The tasks of templates by the task that calls them, in the order in which they were opened.
     below: BTreeMap<Slug, Vec<Slug>>,
-    /// By number.
+    /// What is known of each task, by number.
     known: Vec<Known>,
-    /// Tasks of the current list in sheet order, each with those below it.
+    /// The tasks of the current list in sheet order, each with the tasks below it.
     places: Places,
     refused: RefusedMoves,
-    /// Tasks of each step that have not ended, of steps that have any.
+    /// The number of unfinished tasks of each step that has any.
     pending: BTreeMap<usize, usize>,
     /// The latest ideal end of the tasks of each step.
     ends: StepEnds,
     /// Tasks by the slugs they read from.
     readers: BTreeMap<Slug, BTreeSet<usize>>,
     sets: Sets,
-    /// Places of tasks to settle: they, or a task they read from, changed since the last settling.
+    /// The positions of tasks that must be settled: the task, or a task that it reads from, has changed since the
+    /// last settling.
     unsettled: BTreeSet<Place>,
     /// Numbers of marked tasks.
     marked: Vec<usize>,
-    /// Numbers of tasks that something happened to in this entry.
+    /// Numbers of tasks that changed with this log entry.
     changed: BTreeSet<usize>,
-    /// Counts the looks at tasks.
+    /// A counter of examinations of tasks.
     looks: u64,
-    /// Numbers of tasks by their last look.
+    /// Numbers of tasks by the counter at their last examination.
     looked: BTreeMap<u64, usize>,
     walks_all: bool,
 }
 
-/// What was known of a task when it was looked at last.
+/// What was known of a task at its last examination.
 #[derive(Clone, Debug, Default)]
 struct Known {
     marked: bool,
@@ -68,7 +69,7 @@ struct Known {
     look: u64,
 }
 
-/// What is known follows from the tasks and the list.
+/// The other fields follow from the tasks and the list.
 impl PartialEq for TaskTable {
     fn eq(&self, other: &Self) -> bool {
         let known = self.numbers == other.numbers && self.aliases == other.aliases;
@@ -77,22 +78,22 @@ impl PartialEq for TaskTable {
 }
 
 impl TaskTable {
-    /// Notes a move that was not made.
+    /// Notes a refused move.
     pub fn refuse(&mut self, refused: RefusedMove) {
         self.refused.note(refused);
     }
 
-    /// Moves that were not made.
+    /// The refused moves.
     pub fn refused(&self) -> &[RefusedMove] {
         self.refused.all()
     }
 
-    /// By slug, or by the former slug of a renamed task (spec 6.4).
+    /// The task with this slug, or with this former slug (spec 6.4).
     pub fn find(&self, slug: &Slug) -> Option<&TaskRun> {
         self.get(slug).or_else(|| self.get(self.aliases.get(slug)?))
     }
 
-    /// A renamed task may still be named as before.
+    /// Lets the former slug of a renamed task still name the task.
     pub fn alias(&mut self, former: Slug, slug: Slug) {
         self.former.entry(slug.clone()).or_default().insert(former.clone());
         if let Some(other) = self.aliases.insert(former.clone(), slug.clone()).filter(|other| *other != slug)
@@ -102,7 +103,7 @@ impl TaskTable {
         }
     }
 
-    /// Every slug ever given, former ones included (spec 6.3).
+    /// All slugs that were ever given, including former ones (spec 6.3).
     pub fn slugs(&self) -> impl Iterator<Item = &Slug> {
         self.in_order().filter(|task| task.is_own()).map(|task| &task.task.slug).chain(self.aliases.keys())
     }
@@ -117,28 +118,28 @@ impl TaskTable {
         self.list.get_mut(number)
     }
 
-    /// In the order of slugs.
+    /// All slugs, in the order of slugs.
     pub fn keys(&self) -> impl Iterator<Item = &Slug> {
         self.numbers.keys()
     }
 
-    /// In the order of slugs.
+    /// All tasks, in the order of slugs.
     pub fn values(&self) -> impl Iterator<Item = &TaskRun> {
         self.numbers.values().filter_map(|number| self.list.get(*number))
     }
 
-    /// In the order of first appearance.
+    /// All tasks, in the order of first appearance.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut TaskRun> {
         self.mark_all();
         self.list.iter_mut()
     }
 
-    /// In the order of first appearance.
+    /// All tasks, in the order of first appearance.
     pub fn in_order(&self) -> impl Iterator<Item = &TaskRun> {
         self.list.iter()
     }
 
-    /// A task that was not there before.
+    /// Adds a new task.
     pub fn insert(&mut self, slug: Slug, task: TaskRun) {
         let number = self.list.len();
         self.known.push(Known { place: Place::unlisted(number), ..Known::default() });
@@ -151,7 +152,7 @@ impl TaskTable {
         &self.steps
     }
 
-    /// Replaces the current list; its tasks are there already.
+    /// Replaces the current list. Its tasks must exist already.
     pub fn set_steps(&mut self, steps: Vec<Vec<Slug>>) {
         self.places = Places::default();
         for (number, known) in self.known.iter_mut().enumerate() {
@@ -181,7 +182,7 @@ impl TaskTable {
         self.mark_all();
     }
 
-    /// Puts a task that is not listed at the end of the last step. What is known of the others stays.
+    /// Adds an unlisted task at the end of the last step. What is known of other tasks stays valid.
     pub fn append(&mut self, slug: Slug) {
         let Some(number) = self.numbers.get(&slug).copied() else { return };
         if self.steps.is_empty() {
@@ -207,7 +208,7 @@ impl TaskTable {
         self.below.entry(caller.clone()).or_default().push(slug);
     }
 
-    /// Gives a task that is not listed its place in the list.
+    /// Gives an unlisted task its position in the list.
     fn move_to(&mut self, number: usize, step: usize, place: Place) {
         if let Some(known) = self.known.get_mut(number) {
             self.sets.change(known.place, known.traits, Traits::default());
@@ -217,7 +218,7 @@ impl TaskTable {
         self.mark(number);
     }
 
-    /// Tasks of templates that a task calls, in the order they were opened.
+    /// The tasks of templates that a task calls, in the order in which they were opened.
     pub fn below(&self, caller: &Slug) -> impl Iterator<Item = &TaskRun> {
         self.below.get(caller).into_iter().flatten().filter_map(|slug| self.get(slug))
     }
@@ -235,7 +236,7 @@ impl TaskTable {
         (0..self.steps.len()).find(|step| self.of_step(*step).any(|task| !task.state().is_ended()))
     }
 
-    /// Tasks of the current list in sheet order.
+    /// The tasks of the current list in sheet order.
     pub fn listed(&self) -> impl Iterator<Item = &TaskRun> {
         self.placed(Place::FIRST..Place::UNLISTED)
     }
@@ -248,17 +249,17 @@ impl TaskTable {
         self.places.range(places).filter_map(|(_, number)| self.list.get(number))
     }
 
-    /// Some task has not ended: `has_pending_exec()` of spec 2.4.
+    /// Whether a task has not ended: `has_pending_exec()` of spec 2.4.
     pub fn has_pending(&self) -> bool {
         self.list.iter().any(|task| !task.state().is_ended())
     }
 
-    /// Tasks of a step that have not ended.
+    /// The unfinished tasks of a step.
     pub fn pending_of(&self, step: usize) -> impl Iterator<Item = &TaskRun> {
         self.of_step(step).filter(|task| task.is_own() && !task.state().is_ended())
     }
 
-    /// Whether the outputs that a task reads exist, are still to come, or never will.
+    /// Whether the outputs that a task reads exist, are still to come, or will never come.
     pub fn supply(&self, task: &TaskRun) -> Supply {
         let mut producers = task.producers().filter_map(|slug| self.find(slug));
         match producers.find(|producer| producer.state().is_without_output()) {
@@ -268,8 +269,8 @@ impl TaskTable {
         }
     }
 
-    /// Tasks whose outputs a task reads and that are still to give them. Only one that is listed before it can; anything else
-    /// is left to the check at the start.
+    /// The tasks whose outputs a task reads and that have not delivered them yet. Only tasks that are listed before
+    /// it can deliver. The check at the start finds other missing outputs.
     pub fn awaited_by<'a>(&'a self, task: &'a TaskRun) -> impl Iterator<Item = &'a TaskRun> {
         let producers = task.producers().filter_map(move |slug| self.find(slug));
         producers.filter(move |producer| {
@@ -277,7 +278,7 @@ impl TaskTable {
         })
     }
 
-    /// Whether a task is listed before another one: in an earlier step, or before it in the same one.
+    /// Whether a task is listed before another: in an earlier step, or earlier in the same step.
     fn is_earlier(&self, producer: &Slug, reader: &Slug) -> bool {
         let place = |slug: &Slug| {
             let known = self.known.get(*self.numbers.get(slug)?)?;
@@ -289,13 +290,14 @@ impl TaskTable {
         }
     }
 
-    /// Whether nothing that the task reads has ended without output.
+    /// Whether none of the tasks that the task reads from has ended without output.
     pub fn may_have_inputs(&self, task: &TaskRun) -> bool {
         let mut producers = task.producers().filter_map(|producer| self.find(producer));
         producers.all(|producer| !producer.state().is_without_output())
     }
 
-    /// Tasks blocked by one that may run again wait for it again (spec 12.4); `listed`: only those of the current list.
+    /// Lets tasks wait again that were blocked by a task that may run again (spec 12.4). `listed` limits this to the
+    /// current list.
     pub fn unblock(&mut self, listed: bool) {
         loop {
             let freed: Vec<Slug> = self
@@ -316,13 +318,14 @@ impl TaskTable {
         }
     }
 
-    /// The latest ideal end of what a task waits for in the steps before its own, or in all steps if it is not listed.
+    /// The latest ideal end of the tasks that a task must wait for in earlier steps, or in all steps if it is not
+    /// listed.
     pub fn end_before(&self, slug: &Slug) -> u64 {
         let before = self.step_of(slug).unwrap_or(usize::MAX);
         self.ends.before(before, self.get(slug).is_some_and(|task| task.writer.is_some()))
     }
 
-    /// When a task could have ended.
+    /// Notes when a task could have ended.
     pub fn set_end(&mut self, slug: &Slug, ms: u64) {
         let step = self.step_of(slug);
         let Some(task) = self.get_mut(slug) else { return };
@@ -331,47 +334,47 @@ impl TaskTable {
         self.ends.note(step, end);
     }
 
-    /// Listed tasks that may have units, in sheet order.
+    /// The listed tasks that may have units, in sheet order.
     pub fn with_units(&self) -> impl Iterator<Item = &TaskRun> {
         self.chosen(&self.sets.units, Place::FIRST..Place::UNLISTED)
     }
 
-    /// Listed tasks with a unit that may hold a slot, in sheet order, each with its place.
+    /// The listed tasks with a unit that may have a slot, in sheet order, each with its position.
     pub fn holding(&self) -> impl Iterator<Item = (Place, &TaskRun)> {
         self.chosen_with_places(&self.sets.holding, Place::FIRST..Place::UNLISTED)
     }
 
-    /// All tasks with a unit that may hold a slot.
+    /// All tasks with a unit that may have a slot.
     pub fn all_holding(&self) -> impl Iterator<Item = &TaskRun> {
         self.chosen(&self.sets.holding, Place::FIRST..Place::END)
     }
 
-    /// Listed tasks with calls that may wait for a person, in sheet order.
+    /// The listed tasks with calls that may wait for a person, in sheet order.
     pub fn asking(&self) -> impl Iterator<Item = &TaskRun> {
         self.chosen(&self.sets.asking, Place::FIRST..Place::UNLISTED)
     }
 
-    /// Tasks that may have a result whose review is not over.
+    /// The tasks that may have a result whose review is not over.
     pub fn reviewed(&self) -> impl Iterator<Item = &TaskRun> {
         self.chosen(&self.sets.reviewed, Place::FIRST..Place::END)
     }
 
-    /// Tasks of these steps that may be ready and not started.
+    /// The tasks of these steps that may be ready and not started.
     pub fn startable(&self, steps: Range<usize>) -> impl Iterator<Item = &TaskRun> {
         self.chosen(&self.sets.startable, self.places.of_step(steps.start).start..self.places.of_step(steps.end).start)
     }
 
-    /// Listed tasks that may be ready and not started.
+    /// The listed tasks that may be ready and not started.
     pub fn all_startable(&self) -> impl Iterator<Item = &TaskRun> {
         self.chosen(&self.sets.startable, Place::FIRST..Place::UNLISTED)
     }
 
-    /// Tasks of a step that may be writers that have not ended and that no person approved.
+    /// The tasks of a step that may be unfinished writers without approval.
     pub fn unapproved(&self, step: usize) -> impl Iterator<Item = &TaskRun> {
         self.chosen(&self.sets.unapproved, self.places.of_step(step))
     }
 
-    /// The same of a step and of all behind it.
+    /// The tasks of a step and of all later steps that may be unfinished writers without approval.
     pub fn unapproved_from(&self, step: usize) -> impl Iterator<Item = &TaskRun> {
         self.chosen(&self.sets.unapproved, self.places.of_step(step).start..Place::UNLISTED)
     }
@@ -384,15 +387,15 @@ impl TaskTable {
         self.step_of(&writer.task.slug)
     }
 
-    /// Whether a step before that of the task has a writer that has not ended.
+    /// Whether a step before the step of the task has a writer that has not ended.
     pub fn has_writer_before(&self, slug: &Slug) -> bool {
         let before = self.step_of(slug).map_or(Place::FIRST, |step| self.places.of_step(step).start);
         self.chosen(&self.sets.writers, Place::FIRST..before)
             .any(|task| task.writer.is_some() && !task.state().is_ended())
     }
 
-    /// The first listed task at the place `from` or behind it with a unit that may want a slot, and its place;
-    /// `beside_calls`: and not only for a model call.
+    /// The first listed task, from position `from` on, with a unit that may need a slot, and its position.
+    /// `beside_calls` skips units that only need a model call.
     pub fn queued_from(&self, from: Place, beside_calls: bool) -> Option<(Place, &TaskRun)> {
         let set = if beside_calls { &self.sets.works } else { &self.sets.queued };
         let wants = |task: &TaskRun| {
@@ -402,33 +405,33 @@ impl TaskTable {
         self.chosen_with_places(set, from..Place::UNLISTED).find(|(_, task)| wants(task))
     }
 
-    /// Places of listed tasks that something happened to in this entry.
+    /// The positions of listed tasks that changed with this log entry.
     pub fn changed_places(&self) -> impl Iterator<Item = Place> {
         self.changed.iter().filter_map(|number| self.known.get(*number)).map(|known| known.place)
     }
 
-    /// Tasks that something happened to in this entry.
+    /// The tasks that changed with this log entry.
     pub fn changed(&self) -> impl Iterator<Item = &TaskRun> {
         self.changed.iter().filter_map(|number| self.list.get(*number))
     }
 
-    /// Tasks with units in slots that something happened to in this entry.
+    /// The tasks with units in slots that changed with this log entry.
     pub fn changed_holders(&self) -> impl Iterator<Item = &TaskRun> {
         self.changed().filter(|task| task.holds_slot())
     }
 
-    /// The entry is folded.
+    /// Forgets which tasks changed, because the log entry is folded.
     pub fn forget_changes(&mut self) {
         self.changed.clear();
     }
 
-    /// Counts the looks at tasks.
+    /// A counter of examinations of tasks.
     pub fn looks(&self) -> u64 {
         self.looks
     }
 
-    /// Tasks that something happened to since there were so many looks, each with its number and its step, in sheet order;
-    /// those that are not listed come last.
+    /// The tasks that changed after the counter was at `looks`, each with its number and its step, in sheet order.
+    /// Unlisted tasks come last.
     pub fn looked_since(&self, looks: u64) -> Vec<(usize, &TaskRun, Option<usize>)> {
         let since = self.looked.range(looks.saturating_add(1)..);
         let mut found: Vec<(usize, &Known)> =
@@ -437,36 +440,36 @@ impl TaskTable {
         found.into_iter().filter_map(|(number, known)| Some((number, self.list.get(number)?, known.step))).collect()
     }
 
-    /// Something that is known of the task elsewhere has changed.
+    /// Notes that something about the task has changed elsewhere.
     pub fn touch(&mut self, slug: &Slug) {
         if let Some(number) = self.numbers.get(slug) {
             self.mark(*number);
         }
     }
 
-    /// Tasks that something happened to since the last settling, in sheet order.
+    /// The tasks that changed since the last settling, in sheet order.
     pub fn unsettled(&self) -> impl Iterator<Item = &TaskRun> {
         self.chosen(&self.unsettled, Place::FIRST..Place::END)
     }
 
-    /// The first such listed task at the place `from` or behind it, and its place.
+    /// The first listed task from position `from` on that changed since the last settling, and its position.
     pub fn unsettled_from(&self, from: Place) -> Option<(Place, &TaskRun)> {
         self.chosen_with_places(&self.unsettled, from..Place::UNLISTED).next()
     }
 
-    /// Something that all tasks share has changed: those that have not ended are looked at again.
+    /// Marks all unfinished tasks, because something that all tasks share has changed.
     pub fn look_again(&mut self) {
         self.refresh();
         let pending: Vec<usize> = self.sets.pending.iter().filter_map(|place| self.places.number_at(*place)).collect();
         pending.into_iter().for_each(|number| self.mark(number));
     }
 
-    /// Nothing can be moved any more until something happens.
+    /// Notes that nothing can move until something happens.
     pub fn settled(&mut self) {
         self.unsettled.clear();
     }
 
-    /// Starts and stops the clocks of tasks that something happened to. True if any clock runs.
+    /// Starts and stops the clocks of changed tasks. Returns whether any clock runs.
     pub fn set_clocks(&mut self, now: u64) -> bool {
         for number in &self.changed {
             if let Some(task) = self.list.get_mut(*number) {
@@ -477,14 +480,14 @@ impl TaskTable {
         !self.sets.holding.is_empty()
     }
 
-    /// Looks at the marked tasks.
+    /// Examines the marked tasks.
     pub fn refresh(&mut self) {
         for number in std::mem::take(&mut self.marked) {
             self.look_at(number);
         }
     }
 
-    /// Forgets what is known, and from now on walks all tasks.
+    /// Forgets what is known, and goes through all tasks from now on.
     pub fn walk_all(&mut self) {
         let steps = std::mem::take(&mut self.steps);
         self.set_steps(steps);
@@ -510,7 +513,7 @@ impl TaskTable {
         self.marked.is_empty() && !self.walks_all
     }
 
-    /// The tasks of a set that stand at these places; all tasks there as long as some are marked.
+    /// The tasks of a set at these positions. If tasks are marked, all tasks at these positions.
     fn chosen<'a>(&'a self, set: &'a BTreeSet<Place>, places: Range<Place>) -> impl Iterator<Item = &'a TaskRun> {
         self.chosen_with_places(set, places).map(|(_, task)| task)
     }
@@ -528,7 +531,7 @@ impl TaskTable {
         places.filter_map(|place| Some((place, self.list.get(self.places.number_at(place)?)?)))
     }
 
-    /// Every place in this range with a task, in order.
+    /// All positions in this range that have a task, in order.
     fn all_at(&self, places: Range<Place>) -> impl Iterator<Item = Place> {
         let listed = self.places.range(places.clone()).map(|(place, _)| place);
         let unlisted = self.known.iter().map(|known| known.place).filter(|place| *place >= Place::UNLISTED);
@@ -573,12 +576,12 @@ impl TaskTable {
     }
 }
 
-/// What is known of the outputs that a task reads.
+/// The state of the outputs that a task reads.
 pub(super) enum Supply {
-    /// They exist.
+    /// All of them exist.
     Here,
-    /// They are still to come.
+    /// Some are still to come.
     ToCome,
-    /// That of this task never comes.
+    /// The output of this task will never come.
     Lost(Slug),
 }

@@ -5,7 +5,8 @@ use crate::record::{EffectKey, Outcome};
 use super::Run;
 use super::clock::TimeKind;
 
-/// Of the time from the last entry on; `begins`: the entry that ends it begins the work of a process.
+/// The kind of the time since the last log entry. `begins` says whether the entry that ends it starts the work of a
+/// process.
 pub(super) fn counts_as(run: &Run, begins: bool) -> TimeKind {
     let outcome = run.progress.outcome();
     let waits = matches!(outcome, Some(Outcome::ApprovalRequired | Outcome::InputRequired));

@@ -1,4 +1,4 @@
-//! What came of tool calls (spec 10.4).
+//! The results of tool calls (spec 10.4).
 
 use crate::nouns::{BlobId, ExecutionId, Slug};
 use crate::record::{EffectKey, ToolRecord};
@@ -9,7 +9,7 @@ use super::changes::SetSource;
 use super::changing::Changing;
 use super::execution::{ToolOutput, ToolState};
 
-/// Takes in what came of tool calls.
+/// Applies the results of tool calls.
 pub(super) struct ToolResults<'a>(pub &'a mut Run);
 
 impl ToolResults<'_> {
@@ -42,7 +42,7 @@ impl ToolResults<'_> {
         }
     }
 
-    /// What it does at once may have changed files.
+    /// Notes that the call may have changed files.
     fn note_change(&mut self, task: &Slug, run: &ExecutionId, call: &str) {
         let name = self.0.tool_mut(task, run, call).map(|tool| tool.call.name.clone()).unwrap_or_default();
         if Approval(self.0).gates_tool(&name) {
@@ -50,7 +50,7 @@ impl ToolResults<'_> {
         }
     }
 
-    /// The run's time was over before the call ended. It is not made again before a resume.
+    /// Marks the call as interrupted by the end of the run's time. It is not repeated before a resume.
     fn cut(&mut self, task: &Slug, run: &ExecutionId, call: &str) {
         self.note_change(task, run, call);
         if let Some(tool) = self.0.tool_mut(task, run, call) {

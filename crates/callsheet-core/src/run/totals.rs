@@ -1,4 +1,4 @@
-//! What a run cost: call records, totals, the least number of calls (spec 2.14), and the ideal time.
+//! The cost of a run: call records, totals, the minimum number of calls (spec 2.14), and the ideal time.
 
 use std::collections::BTreeMap;
 
@@ -11,21 +11,21 @@ use crate::record::{CallKey, CallNo, ReusedCall, StopReason, Usage};
 pub struct CallRecord {
     /// Identity.
     pub key: CallKey,
-    /// What its execution run is called; empty if it has no name of its own.
+    /// The title of its execution. Empty if the execution has no title.
     pub part: String,
-    /// Number in the run, in the order replies were recorded.
+    /// The number of the reply in the run, in recording order.
     pub number: CallNo,
-    /// Attempt of its phase.
+    /// The attempt of its phase.
     pub attempt: u32,
-    /// `PROVIDER/MODEL` that answered.
+    /// The `PROVIDER/MODEL` that answered.
     pub model: String,
-    /// Cost.
+    /// The tokens and the cost.
     pub usage: Usage,
     /// Milliseconds it took.
     pub ms: u64,
-    /// Sends it took.
+    /// How often the request was sent.
     pub sends: u32,
-    /// The earlier call whose reply it has, because it asks the same.
+    /// The earlier call whose reply it reuses, because it asks the same.
     pub reused: Option<ReusedCall>,
     /// Why the model stopped.
     pub stop: StopReason,
@@ -33,17 +33,17 @@ pub struct CallRecord {
     pub prompt: BlobId,
     /// The reply as recorded.
     pub reply: BlobId,
-    /// Repairs of its reading.
+    /// The repairs that its reader made.
     pub repairs: Vec<Repair>,
-    /// Issues of its reading.
+    /// The issues that its reader found.
     pub issues: Vec<Issue>,
-    /// Whether it was accepted; `None`: not read yet.
+    /// Whether the reply was accepted. `None` if it was not read yet.
     pub accepted: Option<bool>,
-    /// Why the changes it asked for could not be made, if they could not (spec 3.10).
+    /// Why the requested changes could not be applied (spec 3.10). Empty if they could.
     pub rejected: Vec<Issue>,
 }
 
-/// Sums over a run.
+/// Totals of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Totals {
     /// Model calls started.
@@ -58,7 +58,7 @@ pub struct Totals {
     pub cached: u64,
     /// US dollars, as far as known.
     pub cost_usd: f64,
-    /// Calls with a reply whose cost nobody knows.
+    /// Calls with a reply whose cost is unknown.
     pub unpriced_calls: u32,
     /// Tool calls finished.
     pub tools: u32,

@@ -1,4 +1,4 @@
-//! Work units, and what each of them is to do now.
+//! Work units, and what each unit has to do now.
 
 use crate::nouns::{ExecutionId, Phase, Slug, ToolEffect};
 use crate::record::{CallKey, ChangeSet, EffectKey};
@@ -14,11 +14,11 @@ use super::state::{Stage, State};
 use super::task::{CallReuse, ReferenceCheck, TaskRun};
 use super::{Run, limits};
 
-/// One unit of spec 2.6, or a check before one.
+/// One unit of spec 2.6, or a check before a unit.
 pub(super) enum Unit<'a> {
     /// The call for a list, or for the answer.
     List(Phase, &'a Attempts),
-    /// The call for the skill of a task of a list that does not count yet.
+    /// The call for the skill of a task of a list that is not adopted yet.
     Route(&'a Slug, &'a Attempts),
     Check(&'a TaskRun),
     Refine(&'a TaskRun),
@@ -45,22 +45,23 @@ impl<'a> Unit<'a> {
     }
 }
 
-/// What one unit is to do now.
+/// What one unit has to do now.
 #[derive(Default)]
 pub(super) struct UnitWork {
-    /// Work, and whether it is in flight.
+    /// The effects, and whether each is in flight.
     pub work: Vec<(Effect, bool)>,
-    /// A gate or a question waits, or a subtask, a template or another execution of the task runs.
+    /// Whether it waits for a person or another task: a gate, a question, a subtask, a template, or another execution
+    /// of the task.
     pub person: bool,
 }
 
-/// Asks a run for its units.
+/// Derives the units of a run.
 #[derive(Clone, Copy)]
 pub(super) struct Units<'a>(pub &'a Run);
 
 impl<'a> Units<'a> {
-    /// The call for a list or for the answer, which comes before all units of tasks; for a list that waits for the skills of
-    /// its tasks, the calls for these.
+    /// The call for a list or for the answer, which precedes all units of tasks. For a list whose tasks still need
+    /// skills, the calls for these.
     pub(super) fn of_list(self) -> impl Iterator<Item = Unit<'a>> {
         let phase = match self.0.stage() {
             Stage::Prepare => Some(Phase::Plan),
@@ -78,14 +79,15 @@ impl<'a> Units<'a> {
         list.filter(|_| !waits).into_iter().chain(open)
     }
 
-    /// Units of a task. Asked of all tasks in sheet order, they are in the order of spec 2.6: the current step is the first with
-    /// a task that has not ended. While the iteration is asked only what is in progress goes on (spec 2.11).
+    /// The units of a task. If the tasks are taken in sheet order, the units are in the order of spec 2.6: the
+    /// current step is the first with an unfinished task. During the iteration, only work in progress goes on (spec
+    /// 2.11).
     pub(super) fn of(self, task: &'a TaskRun) -> impl Iterator<Item = Unit<'a>> {
         let passing = self.0.stage().is_working();
         let check = (passing && task.is_being_checked()).then_some(Unit::Check(task));
         let refines = task.state() == State::Refining && (passing || task.refine.admitted);
         let refine = refines.then_some(Unit::Refine(task));
-        // A follow-up, or other settings, may have taken back the approval it began with.
+        // A follow-up or changed settings may have withdrawn the approval that the task started with.
         let executes = passing && task.is_executing() && Approval(self.0).has(task);
         let runs = task.runs.iter().filter(move |run| executes && !run.is_ended());
         let merge = task.merge.iter().filter(move |_| executes);
@@ -133,7 +135,7 @@ impl<'a> Units<'a> {
         self.ask(key, in_flight, (task, exec), attempts)
     }
 
-    /// The reply that waits to be read, else the next call.
+    /// The key of the reply that waits to be read, or else of the next call.
     fn key_of(self, phase: Phase, of: (Option<&Slug>, Option<&ExecutionId>), attempts: &Attempts) -> (CallKey, bool) {
         match &attempts.reading {
             Some(key) => (key.clone(), false),
@@ -170,7 +172,7 @@ impl<'a> Units<'a> {
         if is_read { (Effect::ReadReply(asked), false) } else { (Effect::AskModel(asked), in_flight) }
     }
 
-    /// The key of the call in flight, else a fresh one: a key is never used twice, not even after a crash.
+    /// The key of the call in flight, or else a new key. A key is never used twice, even after a crash.
     fn next_call(self, phase: Phase, task: Option<&Slug>, run: Option<&ExecutionId>) -> (CallKey, bool) {
         let used = self.0.calls.last_number(phase, task, run);
         let mut key = CallKey { phase, task: task.cloned(), run: run.cloned(), n: used };
@@ -184,7 +186,7 @@ impl<'a> Units<'a> {
         (key, false)
     }
 
-    /// What an execution is to do: its change set, its tool calls in order, its evaluation.
+    /// The work of an execution: its change set, its tool calls in order, its evaluation.
     pub(super) fn work_of_execution(self, task: &TaskRun, run: &Execution) -> UnitWork {
         let mut found = UnitWork::default();
         if run.is_ended() {
@@ -218,7 +220,7 @@ impl<'a> Units<'a> {
             }
             return found;
         }
-        // Subtasks are tasks of their own; the conversation waits for them without a slot.
+        // Subtasks are tasks of their own. The conversation waits for them without a slot.
         found.person |= self.is_waiting_for_subtasks(run);
         for call in self.callable(run) {
             if task.calls_template() && call.output().is_none() {
@@ -261,7 +263,7 @@ impl<'a> Units<'a> {
         })
     }
 
-    /// What is to be done for a call of a template; `None`: its tree works.
+    /// The work for a call of a template. `None` while its tree is at work.
     fn template_call(self, task: &TaskRun, run: &Execution, call: &ToolRun) -> Option<Effect> {
         let (task, run) = (task.slug(), run.id.clone());
         match call.state {
@@ -273,7 +275,8 @@ impl<'a> Units<'a> {
         }
     }
 
-    /// Calls of a run that may be made now: in order, calls that only read beside each other, any other alone.
+    /// The calls of an execution that may be made now, in order. Calls that only read are concurrent. Any other call
+    /// is made alone.
     pub(super) fn callable(self, run: &Execution) -> Vec<&ToolRun> {
         let mut callable = Vec::new();
         let asked = run.calls.iter().filter(|call| call.output().is_none());

@@ -1,4 +1,4 @@
-//! What the driver, prompts and views ask of a run that needs more than its parts: limits, gates, reasons.
+//! Queries of the driver, prompts and views that need more than the parts of a run: limits, gates, reasons.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,18 +20,18 @@ use super::task::TaskRun;
 use super::{Run, conversations, ideal, limits, lists, next_stage};
 
 impl Run {
-    /// Why a task is not done, by its slug or by the name of a task of the tree.
+    /// Why a task is not done. The task is named by its slug or by its name in the tree.
     pub fn explain(&self, task: &Slug) -> Why {
         self.explainer().why(task)
     }
 
-    /// Says why tasks are not done, as it is now.
+    /// An explainer for the current run.
     pub fn explainer(&self) -> Explainer<'_> {
         Explainer::new(self)
     }
 
-    /// Tasks that are neither done nor dropped: those of the list in its order, then those of earlier lists; of a tree every
-    /// task that was opened.
+    /// The tasks that are neither done nor removed. Tasks of the list come first, in its order, then tasks of earlier
+    /// lists. In a template run, every opened task that is open or failed.
     pub fn not_done(&self) -> Vec<&Slug> {
         if self.operators.tree().is_some() {
             let open = self.operators.iter().filter(|op| op.state != OpState::Closed || op.failed());
@@ -43,81 +43,82 @@ impl Run {
         open.flat_map(|slug| std::iter::once(slug).chain(self.open_below(slug))).collect()
     }
 
-    /// What was opened for calls of a task and has not come back.
+    /// The tasks that were opened for calls of a task and have not returned.
     fn open_below(&self, task: &Slug) -> impl Iterator<Item = &Slug> {
         let of_task = |op: &&NodeInstance| self.operators.caller(op.mount).is_some_and(|caller| caller.task == *task);
         let open = self.operators.iter().filter(|op| op.state != OpState::Closed);
         open.filter(of_task).map(|op| &op.id)
     }
 
-    /// Open gates in the order they were opened, then questions; also while the run waits for somebody who is not there.
+    /// The open gates in the order in which they were opened, then the open questions. Includes those of a run that
+    /// waits for an absent person.
     pub fn asking(&self) -> Vec<Effect> {
         Approval(self).asking()
     }
 
-    /// Whether only an answer to this gate alone counts: it asks if a call that was interrupted is made again, or about a call
-    /// that nothing holds to what was approved.
+    /// Whether the gate needs an answer of its own: it asks whether an interrupted call runs again, or it asks about
+    /// a call that might do more than was approved.
     pub fn needs_own_answer(&self, gate: &Gate) -> bool {
         let GateKind::BeforeCall { task, run, call } = &gate.kind else { return false };
         let call = self.task(task).and_then(|task| task.run(run)?.call(call));
         call.is_some_and(|call| call.asks_again() || Approval(self).needs_own_answer(&call.call.name))
     }
 
-    /// The other open gates before calls of the same tool by the same node of a template, in the order they were opened: with
-    /// this one they are one question (spec "Templates" 8).
+    /// The other open gates before calls of the same tool by the same template node, in the order in which they were
+    /// opened. Together with this gate they are one question (spec "Templates" 8).
     pub fn equal_calls(&self, gate: &Gate) -> Vec<Gate> {
         Approval(self).equal_calls(gate)
     }
 
-    /// Whether an edit leaves the task alone: it runs, and does not merely wait for a person.
+    /// Whether an edit leaves the task alone, because it is at work and does not only wait for a person.
     pub fn has_begun(&self, slug: &Slug) -> bool {
         lists::has_begun(self, slug)
     }
 
-    /// Whether an edit of the list is adopted now: while a round is under way, between rounds, and before the report. A
-    /// run that a person or a limit stopped adopts it when it is resumed.
+    /// Whether the run adopts an edit of the list now. It does so during a round, between rounds and before the
+    /// report. A run that a person or a limit stopped adopts the edit when it is resumed.
     pub fn may_edit(&self) -> bool {
         lists::may_edit(self)
     }
 
-    /// Whether a follow-up whose list could not be had waits until nothing else is left to do.
+    /// Whether the run has a follow-up for which no list could be made, which waits until nothing else is left to do.
     pub fn follow_up_waits(&self) -> bool {
         next_stage::follow_up_waits(self)
     }
 
-    /// How a run that rests would have ended without its follow-up that has no list yet; `None`: it has no such follow-up,
-    /// or does not rest.
+    /// The outcome that a resting run would have without its pending follow-up. `None` if it has no pending follow-up
+    /// or is not at rest.
     pub fn without_follow_up(&self) -> Option<Outcome> {
         next_stage::without_follow_up(self)
     }
 
-    /// Calls of a turn of a conversation that equal earlier calls answer (spec 10.7), by id, with the ids of these.
+    /// The calls of a turn that equal earlier calls answer (spec 10.7), by id, with the ids of the earlier calls.
     pub fn repeats(&self, task: &TaskRun, run: &Execution, calls: &[ToolCall]) -> BTreeMap<String, String> {
         conversations::repeats(self, task, run, calls)
     }
 
-    /// Whether a task of the tree, or one above it, has spent a budget of its own (spec "Templates" 9).
+    /// Whether a task of the tree, or a task above it, has used up a limit of its own (spec "Templates" 9).
     pub fn is_spent(&self, op: &NodeInstance) -> bool {
         limits::is_spent(self, op)
     }
 
-    /// Whether an effect may change something by itself: one such is under way at a time.
+    /// Whether an effect may change something by itself. Only one such effect is under way at a time.
     pub fn writes(&self, key: &EffectKey) -> bool {
         matches!(key, EffectKey::Apply { .. }) || exclusive_tool(self, key).is_some()
     }
 
-    /// A writer, or a process whose tool does not only read.
+    /// Whether the task is a writer, or a process whose tool does not only read.
     pub fn can_write(&self, task: &TaskRun) -> bool {
         TreeQuery(self).can_write(task)
     }
 
-    /// What of a run of a template is retried where nobody says which: the whole of a run that failed; of one that came
-    /// back whole what failed on the way and was only collected.
+    /// The tasks of a template run that are retried if a person names none. If the run failed, this is the whole run.
+    /// If it succeeded, these are the tasks whose failures it only collected.
     pub fn failed_of_tree(&self) -> Vec<Slug> {
         TreeQuery(self).failed()
     }
 
-    /// Tasks of the list that failed since a limit ended the template that they call.
+    /// The tasks of the list that failed because a limit ended the template that they call.
     pub fn failed_by_limits_of_calls(&self) -> Vec<Slug> {
         let by_limit = |call: &FailedCall| {
             let top = self.operators.top_of(call.mount).and_then(|top| top.closed.as_ref());
@@ -130,7 +131,7 @@ impl Run {
         self.tasks().filter(ended).map(TaskRun::slug).collect()
     }
 
-    /// Whether a person may have a task done again that ended.
+    /// Whether a person may repeat an ended task.
     pub fn may_retry(&self, task: &Slug) -> bool {
         match (self.operators.tree(), self.operators.named(task)) {
             (Some(_), Some(op)) => op.closed.is_some() && !op.former && self.operators.retried(op.number).is_ok(),
@@ -140,7 +141,7 @@ impl Run {
         }
     }
 
-    /// Tasks whose changes of files belong to a task: itself, its handlers and processes, and what is opened below it.
+    /// The tasks whose file changes belong to a task: itself, its handlers and processes, and the tasks below it.
     pub fn tasks_within(&self, task: &Slug) -> BTreeSet<Slug> {
         let operators = &self.operators;
         let top = operators.named(task).map(|op| op.number);
@@ -150,7 +151,7 @@ impl Run {
         leaves.map(TaskRun::slug).chain([task.clone()]).collect()
     }
 
-    /// Tasks of which changes are in files and that `after`, a later state of this run, does again.
+    /// The tasks whose changes are in files and that `after`, a later state of this run, repeats.
     pub fn changes_again(&self, after: &Self) -> Vec<Slug> {
         let again = |task: &Slug| match (self.operators.of_leaf(task), after.operators.of_leaf(task)) {
             (Some(before), Some(now)) => !before.former && (now.former || now.attempt > before.attempt),
@@ -163,44 +164,45 @@ impl Run {
         changed.map(TaskRun::slug).filter(again).collect()
     }
 
-    /// Milliseconds that are left of the run's own time; `None`: there is no limit.
+    /// Milliseconds that are left of the run's own time. `None` if there is no limit.
     pub fn time_left_ms(&self) -> Option<u64> {
         limits::time_left_ms(self)
     }
 
-    /// Milliseconds of the longest dependency chain of measured times: what the run would have taken with unlimited
-    /// slots.
+    /// The duration in milliseconds of the longest chain of dependent work: what the run would have taken with
+    /// unlimited slots.
     pub fn ideal_ms(&self) -> u64 {
         ideal::pass_ms(self).saturating_add(ideal::list_ms(self))
     }
 
-    /// Whether a person may raise a limit to this.
+    /// Whether a person may raise a limit to this value.
     pub fn may_raise_limit(&self, limit: &str, max: f64) -> bool {
         limits::may_raise(self, limit, max)
     }
 
-    /// What a limit is now, of the run by its name, of a task as `TASK.NAME`; `None`: there is no such limit.
+    /// The current value of a limit. A limit of the run has its plain name, a limit of a task the name `TASK.NAME`.
+    /// `None` if there is no such limit.
     pub fn limit_bound(&self, limit: &str) -> Option<f64> {
         limits::bound(self, limit)
     }
 
-    /// The limit of a task of a template by which an error came, as `TASK.NAME`, and what it is now.
+    /// The limit of a template task that caused an error, as `TASK.NAME`, and its current value.
     pub fn limit_of_error(&self, error: &TaskError) -> Option<(String, f64)> {
         limit_of_error(self, error)
     }
 
-    /// How far the limits of the run are used.
+    /// How much of each limit of the run is used.
     pub fn limit_uses(&self) -> Vec<LimitUse> {
         limits::uses(self)
     }
 
-    /// How far the limits of a task of the tree are used.
+    /// How much of each limit of a tree task is used.
     pub fn limit_uses_of(&self, op: &NodeInstance) -> Vec<LimitUse> {
         limits::uses_of(self, op)
     }
 
-    /// Limits of the run, and of the open tasks of its tree (spec "Templates" 9), that are used up to the warning threshold
-    /// and that nobody was told of. One that was raised since is told again when the new bound is near.
+    /// The limits of the run and of the open tasks of its tree (spec "Templates" 9) that have reached the warning
+    /// threshold and that no person was told of. A raised limit is reported again when the new bound is near.
     pub fn limits_near(&self) -> Vec<LimitUse> {
         if matches!(self.stage(), Stage::Empty | Stage::Concluded(_)) {
             return Vec::new();

@@ -1,31 +1,32 @@
-//! Which template is used: a given name first, scores only without one (spec 10, 12).
+//! Chooses a template. A given name takes precedence, and scores only count without a name (spec 10, 12).
 
 use super::matching::{Match, Query, match_templates};
 use super::result::{SubtaskRequest, SubtaskType};
 use super::tree::{InputSource, Template, ValueType};
 
-/// Least score of a template that a subtask is given without its name (`select_min`).
+/// The smallest score at which a subtask without a template name gets a template (`select_min`).
 const SELECT_MIN: f64 = 0.35;
-/// Least score of a template that a request runs instead of planning.
+/// The smallest score at which a request runs a template instead of being planned.
 const AUTOMATIC: f64 = 0.60;
-/// By how much it must be ahead of the second.
+/// How far the best score must be ahead of the second.
 const LEAD: f64 = 0.10;
 
 /// The template of a subtask.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Choice {
-    /// It was named, or a hint is its name.
+    /// The request named it, or a hint is its name.
     Named(String),
-    /// The best by its score.
+    /// It has the best score.
     Matched(Match),
-    /// None is good enough: the built-in `default_atomic`.
+    /// No template is good enough, so the built-in `default_atomic` is used.
     Default,
-    /// The name, or the type without a name, leads nowhere (`template_not_found`); up to five candidates.
+    /// No template has the given name, or the given type without a name (`template_not_found`). Up to five
+    /// candidates.
     NotFound(Vec<Match>),
 }
 
-/// Chooses the template of a subtask. A name is taken first, then a hint that equals a name, then the best score of
-/// 0.35 or more; operators other than atomic are found by name or hint only.
+/// Chooses the template of a subtask: by its name, by a hint that equals a name, or by the best score of at least
+/// 0.35. Operators other than atomic are only found by name or hint.
 pub fn choose_for_subtask(templates: &[&Template], request: &SubtaskRequest) -> Choice {
     let exact = |name: &str| {
         let bare = name.strip_prefix("template:").unwrap_or(name);
@@ -53,22 +54,21 @@ pub fn choose_for_subtask(templates: &[&Template], request: &SubtaskRequest) -> 
 /// A template that a request runs instead of planning.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Automatic {
-    /// Which, with the parts of its score.
+    /// The template, with the parts of its score.
     pub best: Match,
-    /// The one required input, which takes the request.
+    /// The only required input, which gets the request.
     pub takes_request: Option<String>,
 }
 
-/// The template that a request runs instead of planning, if all four conditions hold; else the candidates, which go
-/// to the planner as suggestions (spec 10).
+/// The template that a request runs instead of being planned, if all four conditions are true (spec 10).
 ///
 /// # Errors
-/// At most five candidates.
+/// Otherwise the candidates, at most five, which the planner gets as suggestions.
 pub fn choose_automatically(templates: &[&Template], request: &str) -> Result<Automatic, Vec<Match>> {
     let rows = match_templates(templates.iter().copied(), &Query::of_text(request));
     let Some(best) = rows.first().cloned() else { return Err(rows) };
     let second = rows.get(1).map_or(0.0, |row| row.score);
-    // Scores have six decimals; half of the last one keeps 0.7 - 0.6 from being less than 0.1.
+    // Scores have six decimals. Half of the last decimal keeps 0.7 - 0.6 from being less than 0.1.
     let ahead = best.score - second >= LEAD - 0.000_000_5;
     let template = templates.iter().find(|template| template.name == best.template);
     let Some(template) = template.filter(|template| template.auto_select && best.score >= AUTOMATIC && ahead) else {

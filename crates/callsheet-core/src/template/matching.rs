@@ -1,6 +1,6 @@
-//! Choosing templates for a text or a task (spec 10). The same library and query give the same bytes on every
-//! platform: logarithms come from a software library, square roots and the basic operations are exact by IEEE 754,
-//! sums run in the order of the tokens, and scores are rounded to 6 decimals before they are compared.
+//! Finds templates for a text or a task (spec 10). The same library and query give the same bytes on every platform:
+//! logarithms come from a software library, square roots and the basic operations are exact by IEEE 754, sums are
+//! computed in the order of the tokens, and scores are rounded to 6 decimals before they are compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,38 +10,38 @@ use unicode_normalization::UnicodeNormalization;
 use super::result::SubtaskRequest;
 use super::tree::{InputSource, Node, Template};
 
-/// Most answers.
+/// The largest number of answers.
 const MOST: usize = 5;
-/// Least score of an answer.
+/// The smallest score of an answer.
 const LEAST: f64 = 0.1;
-/// Weights of text, hints, subtype and inputs.
+/// The weights of text, hints, subtype and inputs.
 const WEIGHTS: [f64; 4] = [0.55, 0.25, 0.10, 0.10];
-/// Words that say nothing.
+/// Words without meaning for a search.
 const STOP_WORDS: &str = include_str!("stop_words.txt");
 
-/// What is looked for.
+/// What a template must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query {
-    /// Text.
+    /// The text.
     pub text: String,
-    /// Tags or names that fit.
+    /// Matching tags or names.
     pub hints: Vec<String>,
-    /// Subtype, if it matters.
+    /// The subtype, if it matters.
     pub subtype: Option<String>,
-    /// Names of inputs there are; `None` says nothing of them.
+    /// The names of available inputs. `None` if they are unknown.
     pub inputs: Option<BTreeSet<String>>,
 }
 
-/// The parts of a score; `None` took no part.
+/// The parts of a score. `None` for a part that was not considered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Parts {
-    /// Cosine of the words.
+    /// The cosine similarity of the words.
     pub text: Option<f64>,
-    /// Share of hints found.
+    /// The share of hints that were found.
     pub hints: Option<f64>,
-    /// Equal subtype.
+    /// 1 if the subtypes are equal.
     pub subtype: Option<f64>,
-    /// Share of required inputs there are.
+    /// The share of required inputs that are available.
     pub inputs: Option<f64>,
 }
 
@@ -50,32 +50,32 @@ pub struct Parts {
 pub struct Match {
     /// Its name.
     pub template: String,
-    /// From 0 to 1, rounded to 6 decimals.
+    /// The score from 0 to 1, rounded to 6 decimals.
     pub score: f64,
-    /// Its operator; `atomic` where templates are chosen automatically.
+    /// Its operator. Automatic choice only considers `atomic`.
     pub task_type: String,
     /// Its subtype.
     pub subtype: String,
-    /// What the score is made of.
+    /// The parts of the score.
     pub parts: Parts,
-    /// Words of the query that it has, in order.
+    /// The words of the query that it contains, in order.
     pub matched_terms: Vec<String>,
-    /// Required inputs the query does not name.
+    /// Its required inputs that the query does not name.
     pub missing_inputs: Vec<String>,
 }
 
 impl Query {
-    /// From natural language.
+    /// A query from natural language.
     pub fn of_text(text: &str) -> Self {
         Self { text: text.to_owned(), ..Self::default() }
     }
 
-    /// From the task of a template, with its tags as hints.
+    /// A query from the task of a template, with its tags as hints.
     pub fn of_template(template: &Template) -> Self {
         Self { hints: template.tags.clone(), ..Self::of_node(&template.body) }
     }
 
-    /// From a task of any operator.
+    /// A query from a task of any operator.
     pub fn of_node(node: &Node) -> Self {
         let intent = &node.intent;
         let texts = [&intent.description, &intent.expected_output, &intent.criteria];
@@ -90,7 +90,7 @@ impl Query {
         }
     }
 
-    /// From a request for a subtask.
+    /// A query from a request for a subtask.
     pub fn of_request(request: &SubtaskRequest) -> Self {
         let expected = request.expected_output.as_deref().unwrap_or_default();
         let inputs: BTreeSet<String> = request.inputs.keys().cloned().collect();
@@ -103,8 +103,8 @@ impl Query {
     }
 }
 
-/// Tokens of a text: NFKC, lower case, split at everything that is not alphanumeric, at `_` and at camelCase humps;
-/// without stop words and words of one or two characters.
+/// The tokens of a text: NFKC, lower case, split at `_`, at camelCase humps and at everything that is not
+/// alphanumeric. Excludes stop words and words of one or two characters.
 pub fn tokens(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     let mut word = String::new();
@@ -125,25 +125,25 @@ pub fn tokens(text: &str) -> Vec<String> {
     out
 }
 
-/// Candidates among `templates`, the best first: at most 5, each with a score of 0.1 or more.
+/// The best candidates among `templates`, best first: at most 5, each with a score of at least 0.1.
 pub fn match_templates<'a>(templates: impl IntoIterator<Item = &'a Template>, query: &Query) -> Vec<Match> {
     let atomic = |template: &&Template| template.body.kind.is_atomic();
     rank(templates.into_iter().filter(atomic), query, &Words { document, stem: str::to_owned })
 }
 
-/// The same among templates of every operator, for a person: by all that is described in them, and by the beginnings of
-/// words.
+/// The best candidates among templates of every operator, for a person. Compares everything that describes them, and
+/// the beginnings of words.
 pub fn match_all_templates<'a>(templates: impl IntoIterator<Item = &'a Template>, query: &Query) -> Vec<Match> {
     rank(templates.into_iter(), query, &Words { document: whole_document, stem })
 }
 
-/// How templates and words are read.
+/// How templates and words are compared.
 struct Words {
     document: fn(&Template) -> String,
     stem: fn(&str) -> String,
 }
 
-/// Letters of a word that count where its endings do not.
+/// The number of letters of a word that are compared where its endings do not matter.
 const STEM: usize = 6;
 
 fn stem(word: &str) -> String {
@@ -190,7 +190,7 @@ fn document(template: &Template) -> String {
     format!("{} {} {}", template.name, template.body.intent.description, template.tags.join(" "))
 }
 
-/// With all that its tasks and its inputs are said to be.
+/// The document of a template, with the descriptions of all its tasks and inputs.
 fn whole_document(template: &Template) -> String {
     let mut text = document(template);
     for node in template.body.walk() {
@@ -202,7 +202,7 @@ fn whole_document(template: &Template) -> String {
     text
 }
 
-/// Words of the query that a document has, in order.
+/// The words of the query that a document contains, in order.
 fn terms_in(document: &BTreeMap<String, u32>, query: &Query, stem: fn(&str) -> String) -> Vec<String> {
     let words: BTreeSet<String> = tokens(&query.text).into_iter().collect();
     words.into_iter().filter(|word| document.contains_key(&stem(word))).collect()
@@ -221,7 +221,7 @@ fn row(template: &Template, document: &BTreeMap<String, f64>, wanted: &BTreeMap<
     let named = |name: &&String| query.inputs.as_ref().is_some_and(|inputs| inputs.contains(*name));
     let missing_inputs: Vec<String> = required.iter().filter(|name| !named(name)).cloned().collect();
     let parts = Parts {
-        // A text without a word that counts fits nothing.
+        // A text without a significant word matches nothing.
         text: Some(cosine(document, wanted)),
         hints: (!query.hints.is_empty()).then(|| hints(template, &query.hints)),
         subtype: query.subtype.as_ref().map(|subtype| f64::from(u8::from(*subtype == template.body.subtype))),
@@ -260,21 +260,21 @@ fn rounded(value: f64) -> f64 {
     (value * 1_000_000.0).round() / 1_000_000.0
 }
 
-// Counts are far below 2^53, where this would lose precision.
+// Counts stay far below 2^53, where the conversion would lose precision.
 #[allow(clippy::cast_precision_loss)]
 fn ratio(part: usize, whole: usize) -> f64 {
     part as f64 / whole as f64
 }
 
 fn cosine(a: &BTreeMap<String, f64>, b: &BTreeMap<String, f64>) -> f64 {
-    // A sum of nothing would be a negative zero.
+    // An empty sum would be negative zero.
     let dot = a.iter().filter_map(|(term, weight)| Some(weight * b.get(term)?)).fold(0.0, |sum, part| sum + part);
     let length = |terms: &BTreeMap<String, f64>| terms.values().map(|weight| weight * weight).sum::<f64>().sqrt();
     let lengths = length(a) * length(b);
     if lengths > 0.0 { dot / lengths } else { 0.0 }
 }
 
-/// Share of hints that are a tag, the name, or a word of the name.
+/// The share of hints that are a tag, the name, or a word of the name.
 fn hints(template: &Template, hints: &[String]) -> f64 {
     let name = template.name.to_lowercase();
     let words = tokens(&template.name);
@@ -285,7 +285,7 @@ fn hints(template: &Template, hints: &[String]) -> f64 {
     ratio(hints.iter().filter(found).count(), hints.len())
 }
 
-/// Inputs and parameters without which the template does not run.
+/// The inputs and parameters that the template requires.
 fn required_inputs(template: &Template) -> Vec<String> {
     let params = template.params.iter().flatten().filter(|param| param.required).map(|param| &param.name);
     let given = |source: &InputSource| matches!(source, InputSource::Caller);

@@ -1,9 +1,10 @@
-//! Task trees of templates (spec "Templates"), typed: what a run executes and what its results are. Reading and printing
-//! them is in `callsheet-format`.
+//! Typed task trees of templates (spec "Templates"): what a run executes and what its results are. `callsheet-format`
+//! reads and prints them.
 //!
-//! `tree` is the typed task tree, `operators` what its nodes do, `form` how they are written, `value` paths, expressions and texts with placeholders, `names` what binds them, `shape` what their values may be, `bind`
-//! environments and substitution, `result` results and errors, `issue` every diagnostic as plain data, `matching` which
-//! template fits.
+//! `tree` is the typed task tree. `operators` defines what its nodes do, `form` how they are written. `value`
+//! contains paths, expressions and texts with placeholders. `names` defines what binds them, `shape` what their
+//! values may be. `bind` contains environments and substitution, `result` results and errors, `issue` every
+//! diagnostic as plain data. `matching` finds a suitable template.
 
 mod bind;
 mod choose;

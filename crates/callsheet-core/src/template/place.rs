@@ -1,23 +1,23 @@
-//! Places in a file: bytes to lines and columns in time that does not depend on the length of lines.
+//! Converts byte offsets in a file to lines and columns, in time that does not depend on the length of lines.
 
 use serde::{Deserialize, Serialize};
 
-/// A range of bytes of the file, end exclusive.
+/// A range of bytes in the file. The end is exclusive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Bytes {
-    /// First byte.
+    /// The first byte.
     pub start: usize,
     /// The byte after the last.
     pub end: usize,
 }
 
 impl Bytes {
-    /// From `start` to before `end`.
+    /// The range from `start` to before `end`.
     pub fn new(start: usize, end: usize) -> Self {
         Self { start, end: end.max(start) }
     }
 
-    /// Whether `other` lies inside.
+    /// Whether `other` lies within the range.
     pub fn holds(self, other: Self) -> bool {
         self.start <= other.start && other.end <= self.end
     }
@@ -32,8 +32,7 @@ pub struct Position {
     pub column: u32,
 }
 
-/// Where something small was written. Two trees are equal wherever they were written, so every spot equals every
-/// other.
+/// Where a small element was written. Trees are compared without their places, so every spot equals every other.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Spot {
     /// Its bytes.
@@ -56,10 +55,10 @@ impl Default for Position {
     }
 }
 
-/// Bytes between two marks; a lookup counts at most so many.
+/// The number of bytes between two marks, which limits how many bytes a lookup counts.
 const STRIDE: usize = 256;
 
-/// Finds lines and columns of byte offsets. A byte order mark at the start has no column.
+/// Finds the lines and columns of byte offsets. A byte order mark at the start has no column.
 #[derive(Debug)]
 pub struct Lines<'a> {
     text: &'a str,
@@ -67,7 +66,7 @@ pub struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    /// Walks the text once.
+    /// Goes through the text once.
     pub fn new(text: &'a str) -> Self {
         let first = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
         let mut marks = vec![(first, Position::default())];
@@ -88,7 +87,8 @@ impl<'a> Lines<'a> {
         Spot { span, place: self.place(span.start) }
     }
 
-    /// The place of a byte offset; offsets inside a character belong to it, those behind the end to the end.
+    /// The place of a byte offset. An offset inside a character belongs to the character. An offset after the end
+    /// belongs to the end.
     pub fn place(&self, offset: usize) -> Position {
         let index = self.marks.partition_point(|(at, _)| *at <= offset).saturating_sub(1);
         let Some((start, mut place)) = self.marks.get(index).copied() else { return Position::default() };

@@ -1,18 +1,18 @@
-//! JSON Schema: compiling and checking, with the violations as plain text.
+//! Compiles JSON Schemas and checks values against them. Violations are plain text.
 
 use serde_json::Value;
 
-/// Most violations that are listed.
+/// The largest number of violations that are listed.
 const MOST: usize = 50;
 
-/// A schema ready to check values.
+/// A compiled schema that checks values.
 #[derive(Debug)]
 pub struct Schema(jsonschema::Validator);
 
-/// What a value breaks, and where in it.
+/// A violation of a schema and its place in the value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// JSON pointer into the value.
+    /// The JSON pointer into the value.
     pub path: String,
     /// What is wrong.
     pub message: String,
@@ -21,7 +21,7 @@ pub struct Violation {
 /// Compiles a schema. References to other documents are never followed.
 ///
 /// # Errors
-/// It is no JSON Schema.
+/// The value is not a JSON Schema.
 pub fn compile(schema: &Value) -> Result<Schema, String> {
     if !matches!(schema, Value::Object(_) | Value::Bool(_)) {
         return Err("an object is expected".to_owned());
@@ -34,7 +34,7 @@ pub fn compile(schema: &Value) -> Result<Schema, String> {
     })
 }
 
-/// The first reference to another document.
+/// The first reference to another document, if there is one.
 fn elsewhere(schema: &Value) -> Option<&str> {
     let mut open = vec![schema];
     while let Some(value) = open.pop() {
@@ -56,14 +56,14 @@ fn elsewhere(schema: &Value) -> Option<&str> {
 /// Compiles the text of a schema.
 ///
 /// # Errors
-/// It is no JSON, or no JSON Schema.
+/// The text is not JSON, or not a JSON Schema.
 pub fn read(text: &str) -> Result<Schema, String> {
     let schema: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     compile(&schema)
 }
 
 impl Schema {
-    /// Every violation, up to fifty.
+    /// All violations, up to fifty.
     pub fn violations(&self, value: &Value) -> Vec<Violation> {
         self.0
             .iter_errors(value)

@@ -39,7 +39,7 @@ pub struct Header {
     pub follow_ups: Vec<String>,
     /// The `PROVIDER/MODEL` that answered last.
     pub model: Option<String>,
-    /// Most calls at the same time.
+    /// The maximum number of calls at the same time.
     pub slots: usize,
     /// What the run is doing, in one or a few words.
     pub doing: &'static str,
@@ -117,9 +117,9 @@ pub struct Row {
     pub slug: Slug,
     /// Its name for people.
     pub title: String,
-    /// Where it stands.
+    /// Its state.
     pub state: State,
-    /// The same as a sign. `⏸` means that the person is asked.
+    /// Its state as a sign. `⏸` means that the person is asked.
     pub mark: &'static str,
     /// Whether and how it needs the person now.
     pub need: Need,

@@ -84,7 +84,7 @@ impl Summary {
         }
     }
 
-    /// The same for a run that no process drives.
+    /// Like `of`, but for a run that no process drives.
     pub fn at_rest(run: &Run) -> Self {
         let mut tasks = BTreeMap::new();
         for state in run.tasks().map(|task| run.standing(task)).filter(|state| *state != State::Dropped) {

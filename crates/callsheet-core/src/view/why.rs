@@ -23,12 +23,12 @@ pub fn why_line(run: &Run, task: &Slug, why: &Why, driven: bool) -> String {
     format!("{task} {}", words(run, why, driven, &named))
 }
 
-/// The same without the task, and without why the tasks that it waits for are not done.
+/// Like `why_line`, but without the task, and without why the tasks that it waits for are not done.
 pub fn why_words(run: &Run, why: &Why, driven: bool) -> String {
     words(run, why, driven, &|slug: &Slug| slug.to_string())
 }
 
-/// The same with the names that people gave to the tasks.
+/// Like `why_words`, but with the names that people gave to the tasks.
 pub(super) fn why_of_names(run: &Run, why: &Why) -> String {
     let name = |slug: &Slug| run.task(slug).map_or_else(|| slug.to_string(), |task| task.task.name.clone());
     words(run, why, true, &name)

@@ -9,12 +9,13 @@ use crate::reading::clause;
 use super::form::Written;
 use super::text::{Lines, ending, is_uniform};
 
-/// Most matches listed in an issue. The rest is counted as one "and more".
+/// The maximum number of matches listed in an issue. The rest is counted as one "and more".
 const LISTED: usize = 50;
 
 /// A tab in a line that an issue shows, in the form for all invisible characters.
 const TAB: &str = "<U+0009>";
-/// Most candidates that are examined for an indent shift. With more, the excerpt is not specific enough.
+/// The maximum number of candidates that are examined for an indent shift. With more, the excerpt is not specific
+/// enough.
 const CANDIDATES: usize = 1_000;
 
 /// A file in which the excerpts of a set are searched. What several of them need is computed once.

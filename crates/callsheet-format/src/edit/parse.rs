@@ -13,7 +13,7 @@ pub struct ChangeKey {
     pub label: String,
     /// Its value. May be empty.
     pub value: String,
-    /// Where it stands.
+    /// Its place.
     pub span: Span,
 }
 
@@ -22,7 +22,7 @@ pub struct ChangeKey {
 pub struct ChangeFence {
     /// Its lines, each with its ending. Empty for a fence without lines.
     pub content: String,
-    /// Where it stands.
+    /// Its place.
     pub span: Span,
     /// Whether it has a closing line.
     pub closed: bool,

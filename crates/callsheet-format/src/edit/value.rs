@@ -54,7 +54,7 @@ pub enum ChangeWay {
     Symbol {
         /// Fragment of spec 5.3.
         path: String,
-        /// Where.
+        /// The position relative to the symbol.
         location: SymbolPosition,
         /// New text. `None` for `Remove`.
         new: Option<String>,

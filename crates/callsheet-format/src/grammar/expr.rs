@@ -24,7 +24,7 @@ pub enum Expr {
     /// Prose on one line, of `min` to `max` characters. It starts with a letter and contains no link, markup tag or
     /// bold text, so it can neither open a block nor name a reference that does not exist.
     Line {
-        /// Smallest number of characters, 1 or more.
+        /// The smallest number of characters, 1 or more.
         min: u32,
         /// Characters at most.
         max: u32,
@@ -40,9 +40,9 @@ pub enum Expr {
     /// Prose of 1 to `lines` lines, possibly with blank lines between them and `- ` items. No line opens a heading, a
     /// fence, a rule, a tag or bold text, or begins like a marker of a result. It contains no reasoning tag.
     Block {
-        /// Most lines with text.
+        /// The maximum number of lines with text.
         lines: u32,
-        /// Most characters of a line.
+        /// The maximum number of characters of a line.
         line: u32,
     },
     /// Content of a fence of three backticks: 1 to `lines` lines with any indent. No line begins with a backtick or,
@@ -50,14 +50,14 @@ pub enum Expr {
     Code {
         /// Lines at most.
         lines: u32,
-        /// Most characters of a line.
+        /// The maximum number of characters of a line.
         line: u32,
     },
     /// A whole number from 1 to 99,999.
     Number,
     /// `min` to `max` characters of `[A-Za-z0-9_-]`: one part of a path or file name.
     Word {
-        /// Smallest number of characters, 1 or more.
+        /// The smallest number of characters, 1 or more.
         min: u32,
         /// Characters at most.
         max: u32,
@@ -68,7 +68,7 @@ pub enum Expr {
     Choice(Vec<Expr>),
     /// `min` to `max` times.
     Repeat {
-        /// What.
+        /// The repeated expression.
         expr: Box<Expr>,
         /// At least.
         min: u32,

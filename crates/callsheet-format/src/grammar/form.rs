@@ -101,7 +101,7 @@ pub enum Value {
     Block {
         /// Lines at most.
         lines: u32,
-        /// Most characters of a line.
+        /// The maximum number of characters of a line.
         line: u32,
     },
     /// Free Markdown: prose, headings, fences.
@@ -141,9 +141,9 @@ pub struct Sections {
     pub references: Vec<String>,
     /// Those of them that name folders. A task may be done for each file of one.
     pub folders: Vec<String>,
-    /// Most new sections.
+    /// The maximum number of new sections.
     pub max_sections: u32,
-    /// Most new tasks in a section.
+    /// The maximum number of new tasks in a section.
     pub max_tasks: u32,
     /// Number of the first new name: `Task <first_number>: …`.
     pub first_number: u32,

@@ -6,12 +6,12 @@ use serde_json::Value as Json;
 use super::form::{Form, Member, Part, Sections, Value};
 use super::sections::{ListShape, MAX_GOALS, MAX_LINKS, one_line};
 
-/// Smallest length of a line of words in a list: one more than its longest title, `General information for all tasks`,
-/// has with a colon.
+/// The smallest length of a line of words in a list: one more than its longest title, `General information for all
+/// tasks`, has with a colon.
 const MIN_SENTENCE: u32 = 35;
-/// Most files that a routed request may write.
+/// The maximum number of files that a routed request may write.
 const MAX_ROUTED: u32 = 6;
-/// Most changes in one reply.
+/// The maximum number of changes in one reply.
 const MAX_CHANGES: u32 = 4;
 
 /// A file that a task may change.

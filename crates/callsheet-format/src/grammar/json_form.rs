@@ -10,7 +10,7 @@ use super::sections::{MAX_EXPECTED, MAX_LINKS, MAX_NAME, MAX_NEED, sections_of, 
 
 /// How many characters of a text llama.cpp's own engine can count. A longer text has no limit except that of the reply.
 const MAX_COUNTED: u32 = 2_000;
-/// Most calls in one reply.
+/// The maximum number of calls in one reply.
 const MAX_CALLS: u32 = 3;
 
 impl Form {

@@ -4,7 +4,7 @@ use super::form::{Form, Member, Part, Value};
 use super::sections::Lists;
 use super::{Expr, Grammar};
 
-/// Most calls in one reply.
+/// The maximum number of calls in one reply.
 const MAX_CALLS: usize = 3;
 /// Fence tags that a model may choose from. Every fence has one (spec 5.9).
 const FENCE_TAGS: &[&str] = &[

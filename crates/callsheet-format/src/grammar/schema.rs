@@ -5,11 +5,11 @@ use serde_json::{Map, Value};
 
 use super::pattern::{DIGIT, DIGIT_FIRST, JSON_ESCAPED, JSON_PLAIN, Node, Pattern};
 
-/// Most characters of a text.
+/// The maximum number of characters of a text.
 const MAX_TEXT: u64 = 400;
-/// Most items of a list.
+/// The maximum number of items of a list.
 const MAX_ITEMS: u64 = 8;
-/// Most levels of nesting. Deeper values are scalars.
+/// The maximum number of levels of nesting. Deeper values are scalars.
 const MAX_DEPTH: u32 = 6;
 /// Ranges of whole numbers up to this size are listed one by one.
 const MAX_LISTED: i64 = 64;

@@ -9,20 +9,20 @@ use std::collections::BTreeSet;
 use super::Expr;
 use super::form::{Sections, new_link, new_name};
 
-/// Most links of one task.
+/// The maximum number of links of one task.
 pub(super) const MAX_LINKS: u32 = 3;
-/// Most characters of the goals.
+/// The maximum number of characters of the goals.
 pub(super) const MAX_GOALS: u32 = 300;
-/// Most characters of a name after its number.
+/// The maximum number of characters of a name after its number.
 pub(super) const MAX_NAME: u32 = 48;
-/// Most characters of `What is needed`.
+/// The maximum number of characters of `What is needed`.
 pub(super) const MAX_NEED: u32 = 240;
-/// Most characters of `Expected output`.
+/// The maximum number of characters of `Expected output`.
 pub(super) const MAX_EXPECTED: u32 = 160;
 
-/// Most new sections, whatever the shape requests.
+/// The maximum number of new sections, whatever the shape requests.
 const MAX_SECTIONS: u32 = 12;
-/// Most new tasks in a section, whatever the shape requests.
+/// The maximum number of new tasks in a section, whatever the shape requests.
 const MAX_TASKS: u32 = 8;
 
 /// What new tasks of a list may contain. They name no skill, because models choose skills better in separate calls
@@ -31,9 +31,9 @@ const MAX_TASKS: u32 = 8;
 pub struct ListShape<'a> {
     /// Complete Markdown links that are valid for every new task, including outputs of done tasks.
     pub references: &'a [String],
-    /// Most new sections. At least 1 is always allowed.
+    /// The maximum number of new sections. At least 1 is always allowed.
     pub max_sections: u32,
-    /// Most new tasks in a section. At least 1 is always allowed.
+    /// The maximum number of new tasks in a section. At least 1 is always allowed.
     pub max_tasks: u32,
     /// Number of the first new name: `Task <first_number>: …`. The host chooses it so that no later slug is already
     /// used (spec 6.3).

@@ -29,7 +29,7 @@ pub(crate) struct Message {
     pub channel: String,
     /// The recipient of a call.
     pub recipient: Option<String>,
-    /// Where its text stands.
+    /// The range of its text.
     pub body: Range<usize>,
 }
 

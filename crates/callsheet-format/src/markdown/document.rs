@@ -14,7 +14,7 @@ use super::structure::{self, Form, Raw};
 use super::text::{self, Line, straighten};
 use super::{channels, items, nested, thinking, turn_end, wrapper};
 
-/// Longest line, in bytes, that can be a canonical title alone.
+/// The longest line, in bytes, that can be a canonical title alone.
 const LONGEST_TITLE: usize = 48;
 
 /// What kind of line this is.
@@ -212,7 +212,7 @@ impl<'a> Document<'a> {
         range.filter(|at| self.kinds.get(*at) == Some(&Kind::Marker(index))).collect()
     }
 
-    /// The same, and notes `label-form` if the marker is not in bold and lower case.
+    /// Whether `range` contains the marker. Notes `label-form` if the marker is not in bold and lower case.
     pub fn take_marker(&self, marker: &str, range: Range<usize>, notes: &mut Diagnostics) -> bool {
         let found = self.markers(marker, range);
         for at in &found {
@@ -546,7 +546,7 @@ fn end_last(sections: &mut [Section], at: usize) {
     }
 }
 
-/// Handles an unrecognised heading: it is content of a less deep section, or else ends the section.
+/// Handles an unrecognised heading. It is content of a section with a higher heading, or else it ends the section.
 fn ordinary(heading: &Raw<'_>, sections: &mut Vec<Section>, kinds: &mut [Kind]) {
     let one_line = heading.last <= heading.line + 1;
     let short = heading.text.chars().count() <= 60 && !heading.text.ends_with(['.', '!', '?', ',', ';']);

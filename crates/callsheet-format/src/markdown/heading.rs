@@ -41,7 +41,7 @@ pub enum Heading {
 /// One heading of a format.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
-    /// Which.
+    /// The heading.
     pub heading: Heading,
     /// Canonical title, without number.
     pub title: &'static str,
@@ -93,7 +93,7 @@ pub enum Matched {
     One(Match),
     /// Two rules match equally well.
     Two,
-    /// None.
+    /// No rule matches.
     None,
 }
 

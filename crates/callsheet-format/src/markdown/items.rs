@@ -10,7 +10,7 @@ use super::heading::{Format, Heading, Rule, clean};
 use super::label::marker;
 use super::text::{Line, dedent, indent, is_blank, straighten};
 
-/// Longest item, in bytes, that can be a title.
+/// The longest item, in bytes, that can be a title.
 const LONGEST: usize = 80;
 
 /// Headings of which a reply needs at least one.

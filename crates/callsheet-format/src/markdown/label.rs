@@ -8,7 +8,7 @@ use callsheet_core::issue::RepairCode;
 
 use super::text::{dedent, indent, straighten};
 
-/// Longest label in characters. Longer bold text is emphasis.
+/// The longest label in characters. Longer bold text is emphasis.
 const LONGEST: usize = 60;
 
 /// A label that a reader knows.

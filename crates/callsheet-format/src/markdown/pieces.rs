@@ -77,9 +77,9 @@ pub enum PieceKind<'a> {
 /// One piece of a body.
 #[derive(Clone, Debug)]
 pub struct Piece<'a> {
-    /// What.
+    /// Its kind and content.
     pub kind: PieceKind<'a>,
-    /// Where.
+    /// Its place.
     pub span: Span,
     /// Columns before it.
     pub indent: usize,

@@ -161,11 +161,11 @@ fn is_signs(text: &str) -> bool {
     text.bytes().all(|byte| b" \t-=*_".contains(&byte))
 }
 
-/// How many bytes of a line can show what it is: block markers are at its beginning. A line of thousands of markers
-/// would open as many containers.
+/// How many bytes of a line determine its kind. Block markers are at the beginning of a line. A line of thousands of
+/// markers would open as many containers.
 const TELLING: usize = 1_000;
 
-/// The part at the beginning of a line that shows what it is.
+/// The beginning of a line, which determines the kind of the line.
 fn telling(line: &str) -> &str {
     let mut end = TELLING.min(line.len());
     while !line.is_char_boundary(end) {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Largest reply that is read, in bytes (spec 4.8 `reply-too-large`).
+/// The largest reply that is read, in bytes (spec 4.8 `reply-too-large`).
 pub const MAX_REPLY_BYTES: usize = 2 * 1024 * 1024;
 
 /// Converts any bytes to text. Invalid UTF-8 is replaced (spec 4.1).

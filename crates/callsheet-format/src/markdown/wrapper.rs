@@ -8,7 +8,7 @@ use super::fence::{Mark, Part, Tracker, mark};
 use super::heading::Format;
 use super::text::Line;
 
-/// Most wrappers that are removed from one reply, because a model may put one into another.
+/// The maximum number of wrappers that are removed from one reply, because a model may put one into another.
 const MOST: usize = 2;
 
 /// Lines of a wrapper's marks, 0-based. The closing one may be missing.

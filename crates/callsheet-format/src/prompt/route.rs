@@ -7,7 +7,7 @@ use super::fragment::Fill;
 use super::prompts::rendered;
 use super::{Example, PromptKey, Rendered, Templates};
 
-/// Most characters in the line of one skill.
+/// The maximum number of characters in the line of one skill.
 const LINE: usize = 160;
 
 /// A skill that can be chosen.

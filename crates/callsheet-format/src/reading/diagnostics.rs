@@ -10,7 +10,7 @@ use callsheet_core::nouns::Phase;
 
 use super::{Answer, Lookup, ReadContext, Reading};
 
-/// Longest excerpt in a repair, in characters (spec 4.3).
+/// The longest excerpt in a repair, in characters (spec 4.3).
 const EXCERPT: usize = 120;
 
 /// How many comparisons with candidates one reading may make, so that the search for candidates does not make reading

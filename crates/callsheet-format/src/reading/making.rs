@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Longest word, in bytes, that can be a path.
+/// The longest word, in bytes, that can be a path.
 const LONGEST: usize = 200;
 
 /// Steps of tasks that may change files, with their number in each step, by the files that they name.

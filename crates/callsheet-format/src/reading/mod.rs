@@ -36,7 +36,7 @@ impl<T> Reading<T> {
         self.issues.iter().all(|issue| issue.severity != Severity::Error)
     }
 
-    /// The same with another value.
+    /// This reading with another value.
     pub fn with<U>(self, value: U) -> Reading<U> {
         Reading { value, repairs: self.repairs, issues: self.issues, wanted: self.wanted }
     }

@@ -9,7 +9,7 @@ use crate::reading::{Diagnostics, Reading};
 /// A verdict has no sections.
 const FORMAT: Format = Format { rules: &[], markers: &[], plain_titles: false };
 
-/// Most characters of a sentence that says what is missing.
+/// The maximum number of characters of a sentence that says what is missing.
 const SENTENCE: usize = 400;
 
 /// Reads a verdict: what is missing, or `None` if the result is complete. An unreadable verdict counts as `yes`, with a

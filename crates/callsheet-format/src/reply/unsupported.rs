@@ -9,25 +9,25 @@ use serde_json::Value;
 use crate::markdown::{Part, Tracker};
 use crate::reply::json::whole;
 
-/// Most marks of one result.
+/// The maximum number of marks of one result.
 const MOST: usize = 20;
 
-/// Most items that are searched, because each search walks through the material.
+/// The maximum number of items that are searched, because each search walks through the material.
 const LOOKED_FOR: usize = 1_000;
 
-/// Longest mark in characters.
+/// The longest mark in characters.
 const LONGEST: usize = 160;
 
-/// Smallest number of words in a quotation. Fewer words are a term.
+/// The smallest number of words in a quotation. Fewer words are a term.
 const WORDS: usize = 3;
 
 /// Shortest name in characters.
 const NAME: usize = 3;
 
-/// Smallest number of digits. Smaller numbers are often results of counting.
+/// The smallest number of digits. Smaller numbers are often results of counting.
 const DIGITS: usize = 3;
 
-/// Most characters between two quotation marks. Beyond that, the marks are not a pair.
+/// The maximum number of characters between two quotation marks. Beyond that, the marks are not a pair.
 const QUOTATION: usize = 600;
 
 /// Fields of a JSON result whose values are quotations.

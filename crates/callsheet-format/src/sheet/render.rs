@@ -5,7 +5,7 @@ use callsheet_core::fence::fence;
 use callsheet_core::links::{link, parse_target};
 use callsheet_core::nouns::{ForEach, Goals, Reference, Task, TaskList};
 
-/// Most tokens in an `Output` line (spec 9).
+/// The maximum number of tokens in an `Output` line (spec 9).
 const OUTPUT_TOKENS: usize = 400;
 
 /// The purpose of rendering a task (spec 9).

@@ -10,10 +10,10 @@ use super::policy::{self, SkillContext, derive};
 use super::suggest::fold;
 use crate::yaml::{self, Node};
 
-/// Largest skill file in bytes.
+/// The largest skill file in bytes.
 pub const MAX_SKILL_BYTES: usize = 262_144;
 
-/// Deepest nesting of front matter.
+/// The deepest nesting of front matter.
 pub(super) const MAX_DEPTH: usize = 16;
 
 pub(super) const MAX_NAME: usize = 64;

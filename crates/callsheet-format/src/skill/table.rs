@@ -176,7 +176,7 @@ pub(super) fn aliases(keys: &[SkillKey], prefix: &str) -> Vec<(String, &'static 
     spelled.map(|(name, id)| (format!("{prefix}{}", normal(name)), id)).collect()
 }
 
-/// The same for limits.
+/// Like `aliases`, but for limits.
 pub(super) fn limit_aliases() -> Vec<(String, &'static str)> {
     let spelled = LIMITS.iter().flat_map(|limit| limit.names.iter().map(|name| (*name, limit.id)));
     spelled.map(|(name, id)| (normal(name), id)).collect()

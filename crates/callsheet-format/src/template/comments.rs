@@ -1,4 +1,4 @@
-//! Comments of a template file, which printing it anew does not keep.
+//! Finds the comments of a template file, which are lost when the file is printed again.
 
 use callsheet_core::template::Lines;
 
@@ -6,7 +6,7 @@ use super::xml::MAX_DEPTH;
 use super::yaml::is_yaml;
 use crate::yaml::{Node, Value, parse_all};
 
-/// Lines on which comments begin.
+/// The lines on which comments begin.
 pub fn comment_lines(file: &str, text: &str) -> Vec<u32> {
     let starts = if is_yaml(file) { in_yaml(text) } else { in_xml(text) };
     let lines = Lines::new(text);

@@ -1,4 +1,4 @@
-//! What evaluation has read and printed: the port of core, implemented with the readers of this crate.
+//! The readers and printers for evaluation: implements the port of core.
 
 use callsheet_core::evaluate::{Formats, SplitReading};
 use callsheet_core::links::parse_target;
@@ -14,16 +14,16 @@ use super::{
     Known, Layer, Library, TemplateFile, data_usage, found_xml, print_templates, read_reply, read_text, xml_beside,
 };
 
-/// The evaluator that is taken where no template fits.
+/// The evaluator that is used if no template fits.
 const EVALUATOR: &str = include_str!("../../prompts/evaluator.xml");
 
 /// The template that asks for a split.
 const SPLIT: &str = include_str!("../../prompts/reparse.xml");
 
-/// The file that a split is read as.
+/// The file name under which a split is read.
 const FILE: &str = "reparse";
 
-/// Text formats for evaluation.
+/// The text formats for evaluation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TextFormats;
 
@@ -97,14 +97,14 @@ impl Formats for TextFormats {
         let issues = library.issues().iter();
         let wrong = issues.filter(|issue| issue.file == FILE && issue.severity == Severity::Error);
         let faults = wrong.map(ToString::to_string).collect();
-        // Of a tree that has faults the rest is told, too, if it is one.
+        // A faulty tree is returned as well, because other checks may find more faults in it.
         let faulty = || read_text(FILE, &text).templates.pop().filter(|read| read.name == name);
         let template = library.get(name).map(|loaded| loaded.template.clone()).or_else(faulty);
         Some(SplitReading { template, faults, beside: xml_beside(reply) })
     }
 }
 
-/// A value as core is told of it.
+/// A value in the form that core expects.
 fn found(text: &str, one: Meant) -> JsonFound {
     let whole = text.get(one.located.start..one.located.end).is_some_and(|value| value == text.trim());
     let inner = in_a_string(&one.located.value).map(|inner| {

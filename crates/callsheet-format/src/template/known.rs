@@ -1,44 +1,44 @@
-//! What a library is checked against. The shell tells it; what is not told is not checked.
+//! What a library is checked against. The caller provides the data. Missing data are not checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::nouns::{ToolEffect, ToolSpec};
 use callsheet_core::template::is_local_model;
 
-/// Gives the text of `schemas/NAME.json` beside a file, by the file and the name.
+/// Returns the text of `schemas/NAME.json` beside a file, by the file and the name.
 pub type FindSchema<'a> = &'a dyn Fn(&str, &str) -> Option<String>;
 
-/// Names paths of the project that are near a misspelt one.
+/// Returns paths of the project that are similar to a misspelt one.
 pub type NearPaths<'a> = &'a dyn Fn(&str) -> Vec<String>;
 
-/// Models, tools, skills, schemas and paths that exist.
+/// The existing models, tools, skills, schemas and paths.
 #[derive(Clone, Default)]
 pub struct Known<'a> {
-    /// Models that are listed, as `PROVIDER/MODEL` or bare.
+    /// The listed models, as `PROVIDER/MODEL` or without the provider.
     pub models: Option<BTreeSet<String>>,
-    /// Providers; true if a provider serves models that are not listed.
+    /// The providers, each with whether it serves models that are not listed.
     pub providers: Option<BTreeMap<String, bool>>,
-    /// Canonical names of tools.
+    /// The canonical names of tools.
     pub tools: Option<BTreeSet<String>>,
-    /// What the tools do, and their aliases.
+    /// The specifications of the tools, with their aliases.
     pub specs: Vec<ToolSpec>,
-    /// Names of skills.
+    /// The names of skills.
     pub skills: Option<BTreeSet<String>>,
-    /// The text of `schemas/NAME.json` beside a file.
+    /// Returns the text of `schemas/NAME.json` beside a file.
     pub schema: Option<FindSchema<'a>>,
     /// Whether a path below the project's folder exists.
     pub exists: Option<&'a dyn Fn(&str) -> bool>,
-    /// Paths that may be meant by one that does not exist.
+    /// Returns existing paths that are similar to a missing one.
     pub near: Option<NearPaths<'a>>,
-    /// Whether such a path is a link, or stands behind one, that leads out of that folder.
+    /// Whether a path below the project's folder leads out of it through a link.
     pub escapes: Option<&'a dyn Fn(&str) -> bool>,
 }
 
-/// What is known of a model.
+/// Whether a model is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::template) enum ModelFact {
     Listed,
-    /// Its provider serves more than is listed.
+    /// Its provider also serves models that are not listed.
     Open,
     Unknown,
 }
@@ -49,7 +49,7 @@ impl Known<'_> {
         self.specs.iter().any(|spec| spec.name == tool && spec.effect != ToolEffect::Read)
     }
 
-    /// `None` where models are not checked.
+    /// What is known of a model. `None` if models are not checked.
     pub(in crate::template) fn model(&self, id: &str) -> Option<ModelFact> {
         let models = self.models.as_ref()?;
         if models.contains(id) {

@@ -1,9 +1,10 @@
-//! Templates: task trees that a person writes in XML or in the short form, YAML (spec "Templates"). Pure: files, models and
-//! tools are told to it. The typed tree is in core.
+//! Templates: task trees that a person writes in XML or in the short form, YAML (spec "Templates"). This module
+//! performs no I/O. Callers provide files, models and tools. Core defines the typed tree.
 //!
-//! From text to tree: `xml` (tolerant, bounded) or `yaml`, which gives the same elements → `read` (aliases, the table of `grammar`, lowering) → the tree of core.
-//! `report` makes diagnostics. Across files: `check`. Of a run: `reply` (XML in the reply of a model), `turn` (a turn of a
-//! handler), `evaluation` (what evaluation has read).
+//! The way from text to tree: `xml` (tolerant, bounded) or `yaml`, which gives the same elements; then `read`
+//! (aliases, the table of `grammar`, lowering), which gives the tree of core. `report` creates diagnostics. `check`
+//! works across files. Runs use `reply` (XML in the reply of a model), `turn` (a turn of a handler) and `evaluation`
+//! (the formats for evaluation).
 
 mod check;
 mod comments;

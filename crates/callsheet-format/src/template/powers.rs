@@ -1,9 +1,10 @@
-//! What a template could do that a person must trust first (spec 12.7).
+//! What a template could do, so that a person must trust it first (spec 12.7).
 
 use callsheet_core::template::{Effects, FileSource, Inherit, Node, Template};
 
-/// What a template and those it calls could do beyond asking the models of the run, reading, and staging changes; in words
-/// for a person. `find` knows templates by their names, `executes` the tools and skills that run commands.
+/// What a template and the templates that it calls could do beyond asking the models of the run, reading, and staging
+/// changes, in words for a person. `find` returns templates by name. `executes` contains the tools and skills that
+/// run commands.
 pub fn powers<'a>(
     template: &'a Template,
     find: &dyn Fn(&str) -> Option<&'a Template>,

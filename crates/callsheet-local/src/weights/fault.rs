@@ -81,7 +81,7 @@ pub enum WeightsFault {
     },
     /// The wheel does not contain the file.
     #[error(
-        "the package {requirement} does not contain {path}: {reason}; this catalog entry is wrong, use another model"
+        "the package {requirement} does not contain {path}: {reason}; this catalog entry is wrong; use another model"
     )]
     NotInWheel {
         /// Package and version.

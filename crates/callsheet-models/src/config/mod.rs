@@ -142,7 +142,7 @@ pub struct ProviderSettings {
     /// Environment variable that holds the key; never the key itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_key_env: Option<String>,
-    /// Most calls in flight at once.
+    /// The maximum number of calls in flight at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slots: Option<u32>,
     /// Context window, tokens.
@@ -185,7 +185,7 @@ pub struct Provider {
     pub base_url: String,
     /// Variable that must hold the key. `None` if no key is sent.
     pub api_key_env: Option<String>,
-    /// Most calls in flight at once, if set; see [`Provider::slots_or_default`].
+    /// The maximum number of calls in flight at once, if set; see [`Provider::slots_or_default`].
     pub slots: Option<u32>,
     /// Context window, if set.
     pub window: Option<u32>,
@@ -284,8 +284,8 @@ impl Provider {
         self.dialect.address(&row.base_url) == self.base_url
     }
 
-    /// Most calls in flight at once: the setting, else one for a server on this machine (a probe tells whether it has
-    /// more slots) and eight for a hosted one.
+    /// The maximum number of calls in flight at once: the setting, else one for a server on this machine (a probe
+    /// tells whether it has more slots) and eight for a hosted one.
     pub fn slots_or_default(&self) -> u32 {
         self.slots.unwrap_or(if self.local { 1 } else { 8 })
     }

@@ -39,7 +39,7 @@ impl Prices {
         self.cost_with_writes_usd(usage, 0)
     }
 
-    /// The same for a call during which the provider stored `written` tokens of input in its cache.
+    /// Like `cost_usd`, but for a call during which the provider stored `written` tokens of input in its cache.
     pub fn cost_with_writes_usd(&self, usage: &Usage, written: u64) -> Option<f64> {
         let (input, output) = (self.input?, self.output?);
         let cached = usage.cached.min(usage.input);

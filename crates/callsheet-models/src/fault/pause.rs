@@ -25,7 +25,7 @@ const MEMBERS: &[(&str, u64)] = &[
     ("xratelimitreset", 1_000),
 ];
 
-/// Deepest nesting of an error object.
+/// The deepest nesting of an error object.
 const MAX_DEPTH: usize = 8;
 
 /// Larger numbers are points in time: seconds since 1970.

@@ -18,11 +18,11 @@ pub enum Framing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLong;
 
-/// Most bytes of one line of a stream, and of the data of one event. A token is a few bytes; a call that contains a
-/// whole file is a few hundred thousand.
+/// The maximum number of bytes of one line of a stream, and of the data of one event. A token is a few bytes; a call
+/// that contains a whole file is a few hundred thousand.
 const MAX_LINE: usize = 1024 * 1024;
 
-/// Most bytes of an answer in one piece.
+/// The maximum number of bytes of an answer in one piece.
 pub(super) const MAX_WHOLE: usize = 16 * 1024 * 1024;
 
 /// How many bytes of a page are enough to name it.

@@ -130,13 +130,13 @@ impl Transport {
         Self { base_url, query, key, key_header, headers, context, silence, client }
     }
 
-    /// The same with the headers of a dialect.
+    /// Like `new`, but with the headers of a dialect.
     #[must_use]
     pub(crate) fn speaking(self, wire: &Wire) -> Self {
         Self { key_header: wire.key, headers: wire.headers, ..self }
     }
 
-    /// The same with other limits of silence.
+    /// Like `speaking`, but with other limits of silence.
     #[must_use]
     pub fn with_silence(self, silence: Silence) -> Self {
         Self { silence, ..self }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::end::End;
 use super::{Asked, Decoded, Decoder, RawCall, Turn, WireError, append, arguments_of, frame_value, object, turns};
 
-/// Most blocks kept of one reply.
+/// The maximum number of blocks kept of one reply.
 const MAX_BLOCKS: usize = 1024;
 
 /// The request for this wire.

@@ -6,7 +6,7 @@ use serde_json::Value;
 const THINKING: [&str; 2] = ["thinking", "reasoning"];
 /// Types of parts that are thinking, whichever key contains their text.
 const THINKING_TYPES: [&str; 3] = ["thinking", "reasoning", "reasoning_text"];
-/// Deepest nesting of parts.
+/// The deepest nesting of parts.
 const MAX_DEPTH: usize = 8;
 
 /// Visible text and thinking in a piece of content.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::end::End;
 use super::{Asked, Decoded, Decoder, RawCall, Turn, WireError, append, frame_value, is_own_id, object, turns};
 
-/// Most calls kept of one reply.
+/// The maximum number of calls kept of one reply.
 const MAX_CALLS: usize = 128;
 
 /// Replaces a lost signature, for models that refuse calls without one.

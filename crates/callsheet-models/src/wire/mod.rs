@@ -141,8 +141,8 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// Most bytes of text or arguments in a reply. The token cap is far below, so more than this means that the server
-/// malfunctions.
+/// The maximum number of bytes of text or arguments in a reply. The token cap is far below, so more than this means
+/// that the server malfunctions.
 const MAX_REPLY: usize = 16 * 1024 * 1024;
 
 /// The content of a stream, before provider, prices and estimates are added.

@@ -99,7 +99,7 @@ fn messages(request: &ModelRequest) -> Value {
 /// What `/api/show` returns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Description {
-    /// Longest context that the model was made for, in tokens.
+    /// The longest context that the model was made for, in tokens.
     pub window: Option<u32>,
     /// Whether it calls tools. `None` if an older server does not say.
     pub tools: Option<bool>,

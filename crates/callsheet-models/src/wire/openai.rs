@@ -17,10 +17,10 @@ pub const MODELS: &str = "/models";
 /// Servers' names for the window in their list of models. The standard defines none.
 const WINDOW: [&str; 4] = ["max_model_len", "max_context_length", "context_length", "context_window"];
 
-/// Most calls kept of one reply.
+/// The maximum number of calls kept of one reply.
 const MAX_CALLS: usize = 128;
 
-/// Most details of thinking that are kept, and the members of a detail that arrive in pieces.
+/// The maximum number of details of thinking that are kept, and the members of a detail that arrive in pieces.
 const MAX_DETAILS: usize = 1024;
 const JOINED: [&str; 3] = ["text", "summary", "data"];
 

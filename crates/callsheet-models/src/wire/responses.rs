@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::end::End;
 use super::{Asked, Decoded, Decoder, RawCall, Turn, WireError, append, arguments_of, frame_value, turns};
 
-/// Most items kept of one reply.
+/// The maximum number of items kept of one reply.
 const MAX_ITEMS: usize = 1024;
 
 /// The request for this wire.

@@ -171,7 +171,7 @@ pub(super) fn revert_watched(
     Ok(())
 }
 
-/// Largest file that is merged.
+/// The largest file that is merged.
 const MERGED_LIMIT: usize = 16 * 1024 * 1024;
 
 /// The move that removes a set's lines from a file that was changed since. `None` if both changed the same lines, or if

@@ -35,7 +35,7 @@ pub enum CheckOutcome {
     Passed,
     /// The check could not run.
     Skipped {
-        /// Why.
+        /// Why it could not run.
         reason: String,
     },
     /// Not as demanded.

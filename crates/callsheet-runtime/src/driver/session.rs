@@ -35,10 +35,9 @@ impl Session {
         Self::open_known(store, id, Run::new())
     }
 
-    /// The same for a caller who has already folded the log: folds only what was added since.
+    /// Like `open`, but for a caller who has already folded the log: folds only what was added since.
     ///
-    /// # Errors
-    /// As [`Session::open`].
+    /// # Errors As [`Session::open`].
     pub fn open_known(store: Arc<dyn Store>, id: &RunId, known: Run) -> Result<Self, DriveFault> {
         Ok(Self { writer: RunWriter::open(store, id, known)?, views: Views::default() })
     }
@@ -85,10 +84,9 @@ impl Session {
         self.record_for(services, events, &[])
     }
 
-    /// The same for orders of persons.
+    /// Like `record`, but for orders of persons.
     ///
-    /// # Errors
-    /// As [`Session::record`].
+    /// # Errors As [`Session::record`].
     pub(crate) fn record_for(
         &mut self,
         services: &Services,

@@ -76,10 +76,9 @@ impl RunWriter {
         self.note_for(now_ms, event, &[])
     }
 
-    /// The same for orders of persons.
+    /// Like `note`, but for orders of persons.
     ///
-    /// # Errors
-    /// As [`RunWriter::note`].
+    /// # Errors As [`RunWriter::note`].
     pub fn note_for(&mut self, now_ms: u64, event: Event, orders: &[OrderId]) -> Result<(), Reject> {
         let at = now_ms.max(self.last_at);
         let n = self.entries + self.noted.len() as u64 + 1;

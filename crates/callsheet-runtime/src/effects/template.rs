@@ -23,10 +23,10 @@ use crate::services::Services;
 
 use super::for_each;
 
-/// Longest summary taken from a result, in characters (spec 16).
+/// The longest summary taken from a result, in characters (spec 16).
 const SUMMARY: usize = 600;
 
-/// Longest text that is tried as a path, in bytes.
+/// The longest text that is tried as a path, in bytes.
 const LONGEST_PATH: usize = 1_024;
 
 /// Begins a call: returns its tree, or why the arguments do not fit.

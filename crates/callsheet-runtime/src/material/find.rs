@@ -14,7 +14,7 @@ use super::pieces::{Piece, best, pieces};
 
 /// Files that match far less than the best one are left out, as in lookups.
 const FLOOR: f64 = 0.25;
-/// Most files that are opened to find their sections.
+/// The maximum number of files that are opened to find their sections.
 const OPENED: usize = 40;
 
 /// What is looked for.

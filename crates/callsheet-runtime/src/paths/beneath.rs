@@ -40,7 +40,7 @@ pub(crate) fn open_dir_creating(base: &OwnedFd, relative: &Path) -> io::Result<O
     creating(base, relative, NEW_DIRECTORY)
 }
 
-/// The same for our own folders: only their owner can read them, whatever the process's umask.
+/// Like `open_dir_creating`, but for our own folders: only their owner can read them, whatever the process's umask.
 pub(crate) fn open_private_dir_creating(base: &OwnedFd, relative: &Path) -> io::Result<OwnedFd> {
     creating(base, relative, PRIVATE_DIRECTORY)
 }

@@ -103,7 +103,7 @@ pub enum PathFault {
     Unwritable {
         /// As written.
         path: String,
-        /// Why.
+        /// Why it cannot be written.
         reason: String,
     },
 }

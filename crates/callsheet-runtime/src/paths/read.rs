@@ -35,7 +35,7 @@ pub struct FileBytes {
 /// Names in a directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// Sorted by bytes. Directories end with `/`; characters that would break a line are replaced.
+    /// The names, sorted by bytes. Directories end with `/`. Characters that would break a line are replaced.
     pub names: Vec<String>,
     /// How many more there are.
     pub left_out: usize,
@@ -195,7 +195,7 @@ pub fn is_fetched(folder: &Path) -> bool {
 
 /// Ignore files that a walk opens when it enters a folder.
 const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", ".git/info/exclude"];
-/// Most bytes of one of them.
+/// The maximum number of bytes of one of them.
 const MOST_IGNORE_BYTES: u64 = 1 << 20;
 
 /// Whether a walk may read the ignore files of a folder. A pipe or a device in the place of such a file would block it,

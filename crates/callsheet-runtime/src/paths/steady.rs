@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// Most links in one path.
+/// The maximum number of links in one path.
 const MOST_LINKS: usize = 40;
 
 /// Where a path leads. `None` if it leads nowhere, or through a link in one of the canonical folders that commands can

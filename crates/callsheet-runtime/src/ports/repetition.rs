@@ -4,7 +4,7 @@
 /// How many bytes at the end of a text must repeat one piece.
 const REPEATED: usize = 1_500;
 
-/// Longest such piece in bytes.
+/// The longest such piece in bytes.
 const PIECE: usize = 150;
 
 /// How many consecutive lines may say the same, apart from numbers.

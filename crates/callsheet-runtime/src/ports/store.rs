@@ -55,7 +55,7 @@ pub enum InboxMessage {
     },
     /// An answer to the open question of a tool. `None` answers the first one.
     Reply {
-        /// Verbatim.
+        /// The answer, verbatim.
         text: String,
         /// Which question.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -37,7 +37,7 @@ pub struct ToolContext {
     pub skill_dir: Option<PathBuf>,
     /// Access to web pages. `None` means no network.
     pub fetch: Option<Arc<dyn Fetch>>,
-    /// Most bytes of output, for each stream. The rest is read, counted and replaced by a note.
+    /// The maximum number of bytes of output, for each stream. The rest is read, counted and replaced by a note.
     pub max_output_bytes: usize,
     /// Time the call may take.
     pub timeout: Duration,

@@ -45,7 +45,7 @@ pub(crate) struct PromptDraft {
     pub(super) description: String,
     /// Rules of the project that did not fit.
     pub(super) omitted: Vec<Omitted>,
-    /// Most tokens of a prompt, if the model's window is known.
+    /// The maximum number of tokens of a prompt, if the model's window is known.
     pub(super) max_prompt: Option<u32>,
     /// Tokens that the budgets leave for prompt and reply.
     pub(super) max_tokens: Option<u64>,

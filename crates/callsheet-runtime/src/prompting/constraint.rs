@@ -88,11 +88,11 @@ pub(crate) fn may_blame(fault: &ModelFault) -> bool {
     }
 }
 
-/// Most files that a plan may link to. Those that the request names come first.
+/// The maximum number of files that a plan may link to. Those that the request names come first.
 const MAX_FILES: usize = 40;
-/// Most folders, in the same order.
+/// The maximum number of folders, in the same order.
 const MAX_FOLDERS: usize = 12;
-/// Most tasks that a constrained list may remove.
+/// The maximum number of tasks that a constrained list may remove.
 const MAX_REMOVED: usize = 24;
 /// Numbers of sections and tasks of a constrained list, the largest first. Models that need a grammar work best with
 /// few, and a list must fit into half of the window.

@@ -93,7 +93,8 @@ pub(crate) fn input(
     Ok(HandlerInput { prompt: prompt(&plan, tools, issues), wanted, fraction, sources, declared })
 }
 
-/// Most templates that a request for a subtask may name, and most characters of each description.
+/// The maximum number of templates that a request for a subtask may name, and the maximum number of characters of
+/// each description.
 const LISTED: usize = 40;
 
 const LINE: usize = 200;

@@ -10,12 +10,12 @@ use crate::references;
 use crate::rules::{Omitted, room, rules};
 use crate::services::Services;
 
-/// Most tokens of the project's description in a prompt.
+/// The maximum number of tokens of the project's description in a prompt.
 const DESCRIPTION_TOKENS: u32 = 1_500;
 
-/// Most files whose paths a planner is shown.
+/// The maximum number of files whose paths a planner is shown.
 const LISTED: usize = 100;
-/// Most tokens for these paths.
+/// The maximum number of tokens for these paths.
 const LISTED_TOKENS: u32 = 800;
 
 /// What a prompt says about the project: its rules, else its README, else a summary of its files; empty if there is

@@ -29,7 +29,7 @@ pub(crate) fn list_context(
     }
 }
 
-/// The same for a reply that names no new task.
+/// Like `list_context`, but for a reply that names no new task.
 pub(crate) fn context(
     services: &Services,
     run: &Run,

@@ -15,12 +15,12 @@ use super::parts::{FragmentTarget, part_of};
 use super::project::Project;
 use super::render::listing_text;
 
-/// Largest file whose text is used to validate changes.
+/// The largest file whose text is used to validate changes.
 const CONTENT_LIMIT: usize = 16 * 1024 * 1024;
 
-/// Answers every lookup. The project is walked at most once. It answers more than was asked: also the same lookup for
-/// each candidate of a missing path, so that a reader that chooses the only candidate knows its facts, and the same
-/// lookup under the canonical path if that is a different text.
+/// Answers every lookup. The project is walked at most once. Further answers are added. The first is the same lookup for
+/// each candidate of a missing path, so that a reader that chooses the only candidate knows its facts. The second is the
+/// same lookup under the canonical path, if that is a different text.
 ///
 /// `Path` is answered for reading: a protected file has facts like any other. `Content` is answered for writing:
 /// `Protected` and `Outside` (only the project root counts) have priority over whether the file exists.

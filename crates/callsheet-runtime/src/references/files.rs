@@ -19,7 +19,7 @@ const MIB: u64 = 1024 * 1024;
 /// Bytes kept of each end of a large file.
 const END_LIMIT: usize = 1024 * 1024;
 
-/// Most names shown for a directory (spec 5.1).
+/// The maximum number of names shown for a directory (spec 5.1).
 const NAMES: usize = 200;
 
 /// What is at a path.

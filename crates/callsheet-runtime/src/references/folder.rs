@@ -16,9 +16,9 @@ use super::resolve::{Block, Item, Resolved};
 
 const CONTENTS_OMITTED: &str = include_str!("prompts/contents-omitted.txt");
 
-/// Most files of a folder whose texts are read, in path order.
+/// The maximum number of files of a folder whose texts are read, in path order.
 const FILES: usize = 200;
-/// Most bytes of these files together.
+/// The maximum number of bytes of these files together.
 const BYTES: u64 = 8 * 1024 * 1024;
 /// A file is left out if fewer tokens of it could be shown.
 const LEAST: u32 = 100;

@@ -23,7 +23,7 @@ use super::render::{Mark, anchors, binary_text, listing_text, marked_headings, s
 use super::resolve::{Level, Request, Sources};
 use super::sources::{Output, TaskOutput};
 
-/// Most task sections that are searched for candidates.
+/// The maximum number of task sections that are searched for candidates.
 const SECTIONS: u32 = 100;
 
 /// How much of a piece a preview shows (spec 5.8).

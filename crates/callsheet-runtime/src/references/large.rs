@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use super::files::Content;
 
-/// Most contents kept. Each holds at most the two ends of a file.
+/// The maximum number of contents kept. Each holds at most the two ends of a file.
 const MOST: usize = 8;
 
 /// A file that changed less than this ago may change again without a visible change of its times.
@@ -87,7 +87,7 @@ impl Stamp {
         Ok(Self::of_metadata(&file.metadata()?))
     }
 
-    /// The same from the metadata.
+    /// Like `of`, but from the metadata.
     pub(crate) fn of_metadata(about: &Metadata) -> Self {
         Self {
             device: about.dev(),

@@ -9,7 +9,7 @@ use crate::paths::EntryKind;
 
 use super::answer::{Disk, answer};
 
-/// Most references from one text. A pasted log may name any number of files.
+/// The maximum number of references from one text. A pasted log may name any number of files.
 const MOST: usize = 20;
 
 /// References to the existing files and directories that a text names, each once. Links and bare paths keep the part

@@ -12,10 +12,10 @@ use super::language::language;
 
 const OVERVIEW: &str = include_str!("prompts/overview.txt");
 
-/// Most files that are considered. In a larger project, only the first ones are.
+/// The maximum number of files that are considered. In a larger project, only the first ones are.
 const SEEN: usize = 20_000;
 
-/// Most names of one kind.
+/// The maximum number of names of one kind.
 const TOLD: usize = 12;
 
 /// Files with which programs and builds start, by name, with or without an extension.

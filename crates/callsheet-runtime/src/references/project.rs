@@ -7,13 +7,14 @@ use globset::GlobBuilder;
 
 use crate::paths::{Workspace, walker};
 
-/// Most paths of a project that are searched for candidates. In a larger project, only the first ones are.
+/// The maximum number of paths of a project that are searched for candidates. In a larger project, only the first
+/// ones are.
 const WALK_LIMIT: usize = 200_000;
 
-/// Most candidates of one path.
+/// The maximum number of candidates of one path.
 pub(super) const CANDIDATES: usize = 5;
 
-/// Most files that match a pattern (spec 5.2).
+/// The maximum number of files that match a pattern (spec 5.2).
 const MATCHES: usize = 10;
 
 /// A project's paths. The project is walked when they are first needed.

@@ -40,8 +40,8 @@ pub struct Demand {
     pub carried: bool,
 }
 
-/// The share of each reference, by filling them equally in reference order. No reference gets more than it needs or
-/// than one may have, what small ones leave goes to the others, and carried references share the rest.
+/// The share of each reference. The shares grow equally, in the order of the references. No reference gets more than it
+/// needs or than one reference may have. The others get what small references leave. Carried references share the rest.
 pub fn shares(demands: &[Demand], allowance: &Allowance) -> Vec<u32> {
     let mut shares = vec![0; demands.len()];
     let mut left = allowance.prompt;

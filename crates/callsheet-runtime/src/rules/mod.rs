@@ -14,11 +14,11 @@ use cut::{Cut, cut};
 
 /// Names of rule files. In a folder, the first one that exists counts.
 pub(crate) const FILES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md"];
-/// Largest rule file in bytes. A larger one is ignored.
+/// The largest rule file in bytes. A larger one is ignored.
 pub const MOST_BYTES: u64 = 1 << 20;
 /// How deep rule files may include others.
 const DEEPEST: usize = 5;
-/// Most tokens of rules in a prompt, whatever the window.
+/// The maximum number of tokens of rules in a prompt, whatever the window.
 const MOST_TOKENS: u32 = 24_000;
 /// Rules may take one part in this many of a window.
 const SHARE: u32 = 6;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::paths::{NewFile, Workspace, open_parent, open_private_dir_creating, open_regular, remove_entry};
 
-/// Largest file that is read.
+/// The largest file that is read.
 pub(super) const READ_LIMIT: u64 = 16 * 1024 * 1024;
 
 /// Mode of the files: only their owner can read them.

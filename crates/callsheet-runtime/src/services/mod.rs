@@ -265,7 +265,7 @@ impl Services {
         tools.map(|tool| (tool.spec().name.clone(), policy(tool.spec()))).collect()
     }
 
-    /// The same for a run of a sheet, whose tasks may call templates.
+    /// Like `tool_policies`, but for a run of a sheet, whose tasks may call templates.
     pub fn call_policies(&self) -> BTreeMap<String, ToolPolicy> {
         let templates = self.offer.iter().flat_map(|offer| &offer.specs);
         let templates = templates.map(|spec| (spec.name.clone(), ToolPolicy::from(spec)));

@@ -12,7 +12,7 @@ pub struct Snapshots {
     pub(crate) tools: OnceLock<Vec<Arc<ToolSpec>>>,
     /// The summary of the files of a project that nobody describes. All prompts use the same.
     pub(crate) overview: OnceLock<String>,
-    /// The same without the names at the top, for prompts that list all of them.
+    /// Like `overview`, but without the names at the top, for prompts that list all of them.
     pub(crate) overview_without_names: OnceLock<String>,
     /// The paths that prompts list. All prompts of a run use the same.
     pub(crate) listed: OnceLock<Vec<String>>,

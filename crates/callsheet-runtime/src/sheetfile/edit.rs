@@ -29,7 +29,7 @@ pub(crate) struct Edit {
     pub(crate) event: Event,
     /// Warnings, as lines for a person.
     warnings: Vec<String>,
-    /// Of the file.
+    /// The hash of the file.
     pub(crate) hash: BlobId,
     text: Vec<u8>,
 }

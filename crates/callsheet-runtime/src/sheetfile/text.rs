@@ -7,7 +7,7 @@ use callsheet_format::sheet::SheetTask;
 
 use crate::shown::{Shown, edited};
 
-/// Most characters of the words about how a task ended.
+/// The maximum number of characters of the words about how a task ended.
 const MAX_STATE: usize = 300;
 
 /// The saved sheet (spec 3.4): the prompt, the goals, and every task of the plan in its step, with how it ended.

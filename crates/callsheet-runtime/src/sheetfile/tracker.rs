@@ -16,7 +16,7 @@ const MARKED_MS: u64 = 100;
 /// The known content of the file.
 #[derive(Default)]
 enum Content {
-    /// No text of a person.
+    /// Only text that the host wrote.
     #[default]
     Host,
     /// An edit that was seen once. An editor may still be writing it.

@@ -27,7 +27,7 @@ pub fn mask(text: &str) -> Cow<'_, str> {
     KNOWN.read().unwrap_or_else(PoisonError::into_inner).mask(text)
 }
 
-/// The same for bytes that need not be text.
+/// Like `mask`, but for bytes that need not be text.
 pub fn mask_bytes(bytes: &[u8]) -> Cow<'_, [u8]> {
     let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
     let is_in = |form: &&String| bytes.windows(form.len()).any(|part| part == form.as_bytes());

@@ -21,7 +21,7 @@ impl Shown {
         Self(readable(&mask(text)))
     }
 
-    /// The same for what a person approves. Hidden characters within emoji are marked, too.
+    /// Like `text`, but for what a person approves. Hidden characters within emoji are marked, too.
     pub fn exact(text: &str) -> Self {
         Self(visible(&mask(text)))
     }

@@ -21,10 +21,10 @@ use crate::references::near_paths;
 use crate::skills::{SkillDirs, load_skills};
 use crate::trust::{LeftOut, Trusted, folded};
 
-/// Largest template or schema file, bytes.
+/// The largest template or schema file, bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Most files of one folder.
+/// The maximum number of files of one folder.
 const MAX_FILES: usize = 1_000;
 
 /// The built-in templates.
@@ -67,9 +67,9 @@ pub struct TemplateDirs {
 /// An unreadable file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnreadableTemplate {
-    /// Which.
+    /// The file.
     pub file: String,
-    /// Why.
+    /// Why it cannot be read.
     pub reason: String,
 }
 

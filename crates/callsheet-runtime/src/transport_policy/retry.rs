@@ -13,13 +13,13 @@ use crate::ports::{Clock, ModelFault};
 /// How often and how long. The defaults are those of spec 12.1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RetryPolicy {
-    /// Most sends that may fail because of communication. At least 1.
+    /// The maximum number of sends that may fail because of communication. At least 1.
     pub sends: u32,
     /// Wait before the second send. Each later wait is four times as long.
     pub first_wait: Duration,
     /// By which share a wait varies in either direction.
     pub spread: f64,
-    /// Longest wait that the provider did not ask for.
+    /// The longest wait that the provider did not ask for.
     pub longest: Duration,
     /// Whether another model can be asked. Then a busy provider is waited for no longer than one that fails.
     pub has_other: bool,

@@ -21,7 +21,7 @@ use crate::run_command::process::{self, Bounds, NotRun};
 use crate::run_command::{of_command, reason, temporary};
 use crate::script::report;
 
-/// Most bytes of a project that are copied.
+/// The maximum number of bytes of a project that are copied.
 const MOST: u64 = 1 << 30;
 
 /// Folders that are not copied: version control, and Callsheet's own folder.

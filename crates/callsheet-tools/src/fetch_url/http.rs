@@ -26,11 +26,11 @@ use super::address::refusal;
 use super::html::readable_text;
 use super::media;
 
-/// Most bytes of a page.
+/// The maximum number of bytes of a page.
 const CAP: usize = 1_048_576;
 /// Time limit for a page, including redirects.
 const TIME: Duration = Duration::from_secs(20);
-/// Most redirects that are followed.
+/// The maximum number of redirects that are followed.
 const REDIRECTS: usize = 5;
 
 /// What a person allows.

@@ -13,7 +13,7 @@ use crate::common::walk::{Found, walk};
 use crate::common::words::say;
 use crate::common::{Stop, arguments, blocking, reading_tool};
 
-/// Most files shown.
+/// The maximum number of files shown.
 const FILES: usize = 200;
 
 reading_tool!(FindFiles, "find_files", "glob");

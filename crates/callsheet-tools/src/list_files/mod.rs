@@ -12,7 +12,7 @@ use crate::common::walk::walk;
 use crate::common::words::say;
 use crate::common::{Stop, arguments, blocking, reading_tool};
 
-/// Most names shown (spec 5.1, the same as for a referenced folder).
+/// The maximum number of names shown (spec 5.1, the same as for a referenced folder).
 const NAMES: usize = 200;
 
 reading_tool!(ListFiles, "list_files", "file_access", "ls", "list_dir");

@@ -18,7 +18,7 @@ use crate::common::text::clip;
 use crate::common::words::say;
 use crate::common::{Stop, Ticket, arguments, blocking, reading_tool};
 
-/// Most bytes shown.
+/// The maximum number of bytes shown.
 const CAP: usize = 102_400;
 
 reading_tool!(ReadFile, READ_FILE, "file_access", "text_editor", "read");

@@ -16,7 +16,7 @@ use callsheet_runtime::paths::{host_program, plain, real};
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The setting that names the hooks folder.
 const HOOKS: &str = "core.hookspath";
-/// Most repositories in a project whose settings are read.
+/// The maximum number of repositories in a project whose settings are read.
 const MOST: usize = 64;
 
 /// Variables that git needs to find its settings, and those that contain settings themselves.

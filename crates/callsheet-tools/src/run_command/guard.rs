@@ -72,8 +72,8 @@ impl Guard {
         Self::looking(ProtectedPaths::new(root), root, released, changeable, Vec::new())
     }
 
-    /// The same when other commands may be running in the project or have run there. What they created or changed does
-    /// not count as existing before.
+    /// Like `of`, but when other commands may be running in the project or have run there. What they created or
+    /// changed does not count as existing before.
     #[cfg(target_os = "linux")]
     pub(super) fn knowing(root: &Path, released: &Freed, changeable: &[PathBuf], known: &Known) -> Self {
         let look = if known.searched { ProtectedPaths::again(root, true) } else { ProtectedPaths::new(root) };

@@ -8,7 +8,7 @@ use callsheet_runtime::rules::{MOST_BYTES, imported};
 
 use super::protected::is_rules;
 
-/// Most files that are searched for such lines.
+/// The maximum number of files that are searched for such lines.
 const MOST: usize = 200;
 
 /// The files that rules among these paths include, directly or indirectly, whether they exist or not.

@@ -20,9 +20,9 @@ use super::border::View;
 
 /// Exit code of the process in between if it could not create the namespaces.
 const FAILED: i32 = 125;
-/// Most processes of a command at once.
+/// The maximum number of processes of a command at once.
 const PROCESSES: u64 = 4096;
-/// Most bytes of a file that a command writes.
+/// The maximum number of bytes of a file that a command writes.
 const FILE_BYTES: u64 = 32 << 30;
 
 /// Starts `first` as the first process in new namespaces. The returned process ends when nothing is left in them. The

@@ -20,11 +20,11 @@ use rustix::net::{
 
 use crate::fetch_url::address::refusal;
 
-/// Most hosts on this machine that can be granted by port. One message can carry 64.
+/// The maximum number of hosts on this machine that can be granted by port. One message can carry 64.
 const PORTS: usize = 64;
-/// Most bytes of the head of a request.
+/// The maximum number of bytes of the head of a request.
 const HEAD: u64 = 16 * 1024;
-/// Most connections of a command at once.
+/// The maximum number of connections of a command at once.
 const CONNECTIONS: usize = 256;
 /// How long a host may take to answer a connection.
 const PATIENCE: Duration = Duration::from_secs(30);

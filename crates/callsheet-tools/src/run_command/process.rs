@@ -60,7 +60,7 @@ pub(crate) struct Ended {
 /// Bounds of a process.
 pub(crate) struct Bounds<'a> {
     pub timeout: Duration,
-    /// Most bytes kept of each stream.
+    /// The maximum number of bytes kept of each stream.
     pub cap: usize,
     pub cancel: &'a CancellationToken,
     /// What it may change.
@@ -170,7 +170,7 @@ async fn spawn(mut command: Command, confined: Confined) -> Result<Started, NotR
                 let (files, calls) = sandbox::restrict(&Restriction { writable, connects: confined.connects });
                 let started = match !confined.required || (files != Enforcement::None && calls) {
                     true => command.spawn().map(|child| Started { group: Group::of(&child, keep), child }),
-                    false => Err(io::Error::other("the system cannot hold it to reading")),
+                    false => Err(io::Error::other("the system cannot restrict it to reading")),
                 };
                 let _unclaimed = sender.send(started);
             }

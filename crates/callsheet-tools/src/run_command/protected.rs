@@ -35,7 +35,7 @@ pub(super) const OWN: [&str; 1] = [".callsheet/runs"];
 pub(super) const OWNER: u32 = 0o700;
 /// The permissions that are needed to list a folder.
 const LOOK: u32 = 0o500;
-/// Most folders of a project that are searched for nested projects.
+/// The maximum number of folders of a project that are searched for nested projects.
 const MOST: usize = 50_000;
 /// What makes a folder a git repository, whatever its name, by git's own rules. A linked part has `commondir` instead
 /// of the folders.

@@ -16,7 +16,7 @@ pub(crate) struct Freed {
     pub(super) commits: Vec<PathBuf>,
 }
 
-/// The same, as absolute paths in the project.
+/// The paths of [`Freed`] as absolute paths in the project.
 #[derive(Default)]
 pub(super) struct Released {
     below: Freed,

@@ -238,7 +238,7 @@ fn tree(path: &Path) -> io::Result<OwnedFd> {
     Ok(open_tree(CWD, path, flags)?)
 }
 
-/// The same for a path without links.
+/// Like `tree`, but for a path without links.
 fn tree_without_links(path: &Path) -> io::Result<OwnedFd> {
     let found = openat2(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::NO_SYMLINKS)?;
     let flags = OpenTreeFlags::OPEN_TREE_CLONE

@@ -364,7 +364,7 @@ fn in_namespaces(
     Ok(report)
 }
 
-/// The same in namespaces that another program creates, where this program runs again.
+/// Like `in_namespaces`, but in namespaces that another program creates, where this program runs again.
 fn through(
     program: &Path,
     view: &View,
@@ -482,7 +482,7 @@ fn start(order: Order, bytes: Vec<u8>, rank: Option<Rank>) -> io::Result<Pid> {
         let writable = if order.apart { order.view.writable_inside().collect() } else { order.view.writable_now() };
         let (files, calls) = sandbox::restrict(&Restriction { writable, connects: order.connects });
         let held = !order.required || order.apart || (files != Enforcement::None && calls);
-        let refused = || Err(io::Error::other("the system cannot hold it to reading"));
+        let refused = || Err(io::Error::other("the system cannot restrict it to reading"));
         let _nobody = sender.send(if held { spawn(&order, bytes, rank.as_ref()) } else { refused() });
         loop {
             std::thread::park();

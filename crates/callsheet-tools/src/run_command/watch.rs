@@ -92,8 +92,8 @@ impl Memory {
         Self { own, shared: of("RssShmem:") }
     }
 
-    /// The same, with each shared part divided by the number of its processes. A process that cannot be inspected
-    /// counts fully.
+    /// Like `at_most`, with each shared part divided by the number of its processes. A process that cannot be
+    /// inspected counts fully.
     fn fair(pid: i32) -> Self {
         let text = told(pid, "smaps_rollup").unwrap_or_default();
         let of = |name| kilobytes(&text, name);

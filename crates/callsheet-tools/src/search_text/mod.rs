@@ -18,7 +18,7 @@ use crate::common::words::say;
 use crate::common::{Stop, Ticket, arguments, blocking, reading_tool};
 use crate::find_files::Glob;
 
-/// Most words of a pattern that are searched separately.
+/// The maximum number of words of a pattern that are searched separately.
 const WORDS: usize = 8;
 /// Shortest such word in bytes. Shorter words occur inside others everywhere.
 const LEAST_WORD: usize = 3;

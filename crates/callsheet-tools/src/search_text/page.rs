@@ -12,19 +12,19 @@ use crate::common::walk::Found;
 use crate::common::words::say;
 use crate::common::{Stop, Ticket};
 
-/// Most matches shown.
+/// The maximum number of matches shown.
 const MATCHES: usize = 100;
-/// Most matches shown from one file, so that one file does not hide the others.
+/// The maximum number of matches shown from one file, so that one file does not hide the others.
 const IN_FILE: usize = 25;
-/// Most matches shown for one word of a pattern without matches, in all and from one file.
+/// The maximum number of matches shown for one word of a pattern without matches, in all and from one file.
 const OF_WORD: (usize, usize) = (10, 3);
-/// Most bytes shown of a line.
+/// The maximum number of bytes shown of a line.
 const LINE: usize = 300;
 
 /// Matches found so far.
 pub(super) struct Page {
     text: Capped,
-    /// Most matches shown, in all and from one file.
+    /// The maximum number of matches shown, in all and from one file.
     most: (usize, usize),
     shown: usize,
     left_out: usize,

@@ -1,4 +1,4 @@
-//! The other tabs of a task: its last prompt, its calls, its tools, its changes.
+//! The other tabs of a task: its last prompt, its calls, its tools and its changes.
 
 use callsheet_app::{CallRecord, TaskRun, ToolOutput, ToolRun, ToolState};
 use callsheet_core::nouns::{Slug, tokens};
@@ -13,7 +13,7 @@ use crate::diff;
 use crate::text::one_line;
 
 impl<'a> Teller<'a> {
-    /// `slug`: whose; `None`: calls of no task, such as the plan.
+    /// `slug` is the task. `None` for calls without a task, such as the plan.
     pub(super) fn tab(&mut self, slug: Option<&Slug>) {
         let calls: Vec<&CallRecord> = self.calls_of(slug);
         match self.app.tab {
@@ -128,14 +128,14 @@ impl<'a> Teller<'a> {
                 }
                 Some(ToolOutput::Applied { set }) => self.quiet(&format!("its changes are made (set {set})")),
                 Some(ToolOutput::Rejected(issues)) => issues.iter().for_each(|issue| self.bad(&issue.to_string())),
-                Some(ToolOutput::Repeated { of }) => self.quiet(&format!("as {of}, an equal call before")),
+                Some(ToolOutput::Repeated { of }) => self.quiet(&format!("same as {of}, an equal earlier call")),
                 Some(ToolOutput::Interrupted) => self.bad("started and never finished; it is not repeated"),
                 None => {}
             }
         }
     }
 
-    /// Of a task; of the whole run if none is named.
+    /// The changes of a task, or of the whole run if none is named.
     fn changes(&mut self, slug: Option<&Slug>) {
         let tasks: Vec<&TaskRun> = match slug {
             Some(slug) => self.app.run.task(slug).into_iter().collect(),

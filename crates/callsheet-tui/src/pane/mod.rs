@@ -1,4 +1,4 @@
-//! The right side: what it says of the run, of a task, or of anything else the person looks at.
+//! The right pane: text about the run, a task, or another page.
 
 mod calls;
 mod pages;
@@ -11,29 +11,29 @@ use crate::text::{one_line, wrap, wrapped};
 use crate::theme::Theme;
 use crate::viewer::Viewer;
 
-/// What the pane says.
+/// The content of the pane.
 pub struct Content {
-    /// Its lines, none wider than the pane.
+    /// Its lines. No line is wider than the pane.
     pub lines: Vec<Line<'static>>,
-    /// The line where reading begins: the hunk that is decided, or the end of what is streamed.
+    /// The line at which reading begins: the hunk to decide, or the end of the streamed text.
     pub at: usize,
 }
 
-/// What is at hand to say it.
+/// What is needed to build the content.
 pub struct Teller<'a> {
-    /// What is known.
+    /// The state of the screen.
     pub app: &'a App,
-    /// The record.
+    /// Access to the record.
     pub viewer: &'a Viewer,
-    /// How it looks.
+    /// The styles.
     pub theme: Theme,
-    /// Cells of a line.
+    /// The width of a line in cells.
     pub cells: usize,
     lines: Vec<Line<'static>>,
     at: usize,
 }
 
-/// What the pane says now.
+/// The current content of the pane.
 pub fn content(app: &App, viewer: &Viewer, theme: Theme, cells: usize) -> Content {
     let mut teller = Teller { app, viewer, theme, cells, lines: Vec::new(), at: 0 };
     match (app.page, app.pick()) {
@@ -57,7 +57,7 @@ impl Teller<'_> {
         }
     }
 
-    /// A heading over what follows.
+    /// A heading above the following lines.
     fn heading(&mut self, text: &str) {
         self.blank();
         let style = self.theme.label();
@@ -77,19 +77,19 @@ impl Teller<'_> {
         self.lines.extend(wrapped(text.trim_end(), ratatui::style::Style::new(), self.cells));
     }
 
-    /// A line beside the matter.
+    /// A line of secondary text.
     fn quiet(&mut self, text: &str) {
         let style = self.theme.quiet();
         self.lines.extend(wrapped(text, style, self.cells));
     }
 
-    /// A line that tells of trouble.
+    /// A line about a problem.
     fn bad(&mut self, text: &str) {
         let style = self.theme.bad();
         self.lines.extend(wrapped(text, style, self.cells));
     }
 
-    /// Text that still comes: its end is what one reads.
+    /// Streamed text. Its end is shown.
     fn stream(&mut self, text: &str) {
         self.heading("reply so far");
         self.text(text);
@@ -114,7 +114,7 @@ impl Teller<'_> {
             self.text(&answer);
         }
         if header.outcome.is_some() {
-            self.heading("what it took");
+            self.heading("time and cost");
             self.text(&self.app.run.summary(true).to_string());
         }
         let streams: Vec<&str> = self

@@ -1,4 +1,4 @@
-//! What is shown of the run instead of a task: the timeline, the sheet, the log, the keys.
+//! The pages about the run: the timeline, the sheet, the log and the keys.
 
 use callsheet_core::nouns::Slug;
 use callsheet_core::view::{Bar, BarKind, Wait, WaitKind, duration, timeline, waits};
@@ -8,10 +8,10 @@ use super::Teller;
 use crate::keys::KEYS;
 use crate::text::{cut, one_line, padded, wrap};
 
-/// The time of a run from left to right, a sign a cell.
+/// The time of a run from left to right, one sign for each cell.
 struct Strip {
     cells: Vec<char>,
-    /// Where its right edge stands, milliseconds from the first entry.
+    /// The time at its right edge, in milliseconds from the first entry.
     end: u64,
 }
 
@@ -32,7 +32,7 @@ impl Strip {
         self.fill(wait.from, wait.to.unwrap_or(self.end), sign);
     }
 
-    /// What lasted at all has a cell.
+    /// Fills the cells of a stretch of time. Every stretch gets at least one cell.
     fn fill(&mut self, from: u64, to: u64, sign: char) {
         let count = self.cells.len();
         let place = |ms: u64| usize::try_from(ms.saturating_mul(count as u64) / self.end).unwrap_or(count).min(count);

@@ -1,4 +1,4 @@
-//! What a task is, does, gave, and waits for; and what it asks.
+//! The tab of a task: its description, state, result, what it waits for, and what it asks.
 
 use callsheet_app::{TaskRun, Why};
 use callsheet_core::nouns::{BlobId, Slug};
@@ -10,7 +10,7 @@ use super::Teller;
 use crate::diff;
 use crate::text::{exact, one_line, wrap, wrapped};
 
-/// Lines of a failed check that are shown: the last ones.
+/// How many lines of a failed check are shown, from its end.
 const CHECK_LINES: usize = 30;
 
 impl Teller<'_> {
@@ -120,7 +120,7 @@ impl Teller<'_> {
         }
     }
 
-    /// What is approved must be what was seen.
+    /// Shows hidden characters, because a person must approve exactly what they saw.
     fn hidden(&mut self, view: &GateView) {
         let count = callsheet_core::visible::hidden_count(&view.diff);
         if count > 0 {
@@ -148,7 +148,7 @@ impl Teller<'_> {
     }
 }
 
-/// A text with every hidden character shown, never cut.
+/// The whole text with all hidden characters shown.
 fn exact_lines(text: &str, cells: usize) -> Vec<ratatui::text::Line<'static>> {
     exact(text).lines().flat_map(|line| wrap(&[(line.to_owned(), ratatui::style::Style::new())], cells, 4)).collect()
 }

@@ -1,4 +1,4 @@
-//! What waits for the person: gates and questions, each with the form that answers it.
+//! What waits for the person: gates and questions, each with its form.
 
 use std::collections::BTreeMap;
 
@@ -17,19 +17,20 @@ use crate::piece::{Piece, Tag};
 use callsheet_app::one_line;
 use callsheet_app::{Refusal, grantable};
 
-/// The form of a change as the person left it, and why it was not taken.
+/// The form of a change as the person filled it in, and why it was refused.
 pub(crate) struct Typed {
-    /// Number of its gate.
+    /// The number of its gate.
     pub gate: u32,
-    /// Hunks that were chosen.
+    /// The chosen hunks.
     pub hunks: Vec<u32>,
-    /// Texts of hunks.
+    /// The texts of hunks.
     pub edits: BTreeMap<u32, String>,
     pub because: String,
     pub refusal: Refusal,
 }
 
-/// Each with its form. `open`: the forms are open; else each is behind its title.
+/// The pieces for all gates and questions, each with its form. `open` says whether the forms are open. Otherwise each
+/// is folded under its title.
 pub(crate) fn pieces(page: &RunPage<'_>, open: bool, pieces: &mut Vec<Piece>) {
     let mut add = |id: String, title: Markup, form: Markup| {
         let inner = html! {
@@ -61,7 +62,7 @@ pub(crate) fn pieces(page: &RunPage<'_>, open: bool, pieces: &mut Vec<Piece>) {
     }
 }
 
-/// That something waits, on pages that are about something else.
+/// A notice that something waits, for pages about something else.
 pub(crate) fn in_short(page: &RunPage<'_>, pieces: &mut Vec<Piece>) {
     let waiting = page.board.header.waiting;
     if waiting > 0 {
@@ -166,7 +167,7 @@ fn one_hunk(page: &RunPage<'_>, hunk: &Hunk, gate: u32, several: bool, typed: Op
                 p { strong { (diff::place(hunk)) } }
             }
             (diff::hunk(hunk, &page.painter()))
-            // A field would hide what the lines above show.
+            // A text field would hide what the lines above show.
             @if hidden_count(&text) > 0 || text.contains(MASK) {
                 p.soft { "To edit this hunk, use a terminal: it has characters or a key that a page does not show." }
             } @else if !text.is_empty() {
@@ -213,7 +214,7 @@ fn before_call(page: &RunPage<'_>, view: &GateView) -> Markup {
     }
 }
 
-/// Arguments of a call, exactly: each on lines of its own, hidden characters shown.
+/// The arguments of a call, exactly: each on separate lines, with hidden characters shown.
 pub(crate) fn arguments(arguments: &serde_json::Value) -> String {
     let text = |value: &serde_json::Value| match value {
         serde_json::Value::String(text) => visible(text),
@@ -229,7 +230,7 @@ fn because(words: &str, typed: &str) -> Markup {
     html! { label.because { span { (words) " (optional)" } textarea name="because" rows="2" { (typed) } } }
 }
 
-/// Buttons that answer. Of a run that rests the answer is saved, and a resume makes use of it.
+/// The buttons that answer. For a resting run, the answer is saved until the run is resumed.
 fn buttons(page: &RunPage<'_>, answers: &[(&str, &str, &str)]) -> Markup {
     let rests = page.summary.owner.is_none();
     html! {

@@ -1,4 +1,4 @@
-//! The board: sections with their tasks, one line each, and one task opened beside them.
+//! The board: sections with their tasks, one line each, and one opened task beside them.
 
 use callsheet_core::nouns::Slug;
 use callsheet_core::view::board::{Need, Row, Section};
@@ -32,13 +32,13 @@ pub(crate) fn pieces(page: &RunPage<'_>, open: Option<&Slug>, pieces: &mut Vec<P
     Ok(())
 }
 
-/// A section keeps its name while others come before it.
+/// The id of a section. It stays the same when sections are inserted before it.
 fn section_id(section: &Section) -> String {
     let number = section.title.rsplit_once(' ').and_then(|(_, number)| number.parse::<u32>().ok());
     number.map_or_else(|| "section-other".to_owned(), |number| format!("section-{number}"))
 }
 
-/// What of a section never changes, around its pieces.
+/// The constant part of a section, around its pieces.
 fn shell(section: &Section, inner: impl Fn(&str) -> Markup) -> Markup {
     let [open, line, over] = ["open", "line", "over"].map(|list| format!("{}-{list}", section_id(section)));
     html! {
@@ -87,7 +87,7 @@ fn line(page: &RunPage<'_>, row: &Row) -> Markup {
             span.state-word { (state_word(row)) }
             @if row.writes { span.tag { "writes" } }
             span.facts {
-                // Of a task at work that is the time up to the last event.
+                // For a running task, this would be the time up to the last event.
                 @if row.ms > 0 && row.state.is_ended() { span { (duration(row.ms)) } }
                 @if row.tokens > 0 { span { (thousands(row.tokens)) " tok" } }
             }
@@ -96,8 +96,8 @@ fn line(page: &RunPage<'_>, row: &Row) -> Markup {
     }
 }
 
-/// The line of a row. Of one that waits it ends before what others do just now, which changes with each of them and would
-/// have all rows sent again; the opened task tells it.
+/// The line of a row. For a waiting row, it excludes what other tasks do now. Otherwise each of their changes would
+/// resend all rows. The opened task shows it.
 fn steady(row: &Row) -> &str {
     let end = |line: &str| ["; ", ": "].iter().filter_map(|mark| line.find(mark)).min();
     match end(&row.line) {
@@ -122,7 +122,7 @@ fn answer_words(page: &RunPage<'_>, answer: &str) -> Markup {
     }
 }
 
-/// The page below the head of the run.
+/// The page below the header of the run.
 pub(crate) fn page(page: &RunPage<'_>, open: Option<&Slug>, pieces: &[Piece]) -> Markup {
     html! {
         section #answer-box.answer { (listed(pieces, "answer-box")) }
@@ -151,7 +151,7 @@ fn nothing(page: &RunPage<'_>) -> Markup {
     }
 }
 
-/// The opened task, or the run in numbers.
+/// The opened task, or the numbers of the run.
 pub(crate) fn opened(page: &RunPage<'_>, open: Option<&Slug>, pieces: &[Piece]) -> Markup {
     match open {
         Some(_) => task::shell(page, pieces),
@@ -159,7 +159,7 @@ pub(crate) fn opened(page: &RunPage<'_>, open: Option<&Slug>, pieces: &[Piece]) 
     }
 }
 
-/// What the run is for, what went wrong, and what it cost.
+/// The purpose of the run, its problems, and its cost.
 fn about(page: &RunPage<'_>) -> Markup {
     let summary = page.run.summary(true);
     let goals = page.run.about().goals.text.trim();
@@ -184,7 +184,7 @@ fn about(page: &RunPage<'_>) -> Markup {
             dt { "Slots" } dd { (page.board.header.slots) " pieces of work at a time" }
         }
         p { a href=(page.address("report")) download { "Download this run as a report" } }
-        p.hint { "Choose a task to see what it reads, what its model was asked and said, and what came of it." }
+        p.hint { "Choose a task to see its inputs, its prompts and replies, and its result." }
         p.hint.keys { kbd { "j" } " and " kbd { "k" } " go through tasks, " kbd { "Enter" } " opens one, " kbd { "/" } " searches." }
     }
 }

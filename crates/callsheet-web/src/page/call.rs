@@ -1,4 +1,5 @@
-//! One model call: the prompt in its parts, the reply beside what was read of it, repairs and issues at their lines.
+//! One model call: the parts of the prompt, the reply beside what was read from it, and repairs and issues at their
+//! lines.
 
 use callsheet_core::issue::{Issue, Severity};
 use callsheet_core::nouns::tokens;
@@ -15,7 +16,7 @@ use super::run::RunPage;
 use super::task::{blob, call_line};
 use callsheet_app::{CallRecord, Refusal, one_line};
 
-/// Lines of a reply beyond which notes stand below it and not in it.
+/// In replies with more lines than this, notes are below the reply instead of inside it.
 const LINES: usize = 2_000;
 
 /// The call as a page of its own.
@@ -36,7 +37,7 @@ pub(crate) fn page(page: &RunPage<'_>, call: &CallRecord) -> Result<Markup, Refu
         .page(&body))
 }
 
-/// The call, for a page or a part of one.
+/// The call, for a page or a part of a page.
 pub(crate) fn part(page: &RunPage<'_>, call: &CallRecord) -> Result<Markup, Refusal> {
     let unreadable =
         |error: serde_json::Error| Refusal::internal(format!("can't read the recorded call: {error}"), String::new());
@@ -62,7 +63,7 @@ pub(crate) fn part(page: &RunPage<'_>, call: &CallRecord) -> Result<Markup, Refu
 fn facts(call: &CallRecord, request: &ModelRequest) -> String {
     let mut facts = vec![one_line(&call.model, 80), format!("attempt {}", call.attempt)];
     if let Some(earlier) = &call.reused {
-        facts.push(format!("asks what {} asked, and has its reply", earlier.words()));
+        facts.push(format!("repeats the request of {} and reuses its reply", earlier.words()));
     }
     if call.sends > 1 {
         facts.push(format!("{} sends", call.sends));
@@ -81,14 +82,14 @@ fn facts(call: &CallRecord, request: &ModelRequest) -> String {
         StopReason::End | StopReason::Tools => {}
         StopReason::Length => facts.push("cut at its length limit".to_owned()),
         StopReason::Budget => facts.push("cut at the token budget".to_owned()),
-        StopReason::Repeated => facts.push("stopped, since it only repeated itself".to_owned()),
+        StopReason::Repeated => facts.push("stopped, because it only repeated itself".to_owned()),
         StopReason::Filtered => facts.push("cut by the provider's filter".to_owned()),
         StopReason::Refused => facts.push("declined by the model".to_owned()),
     }
     facts.join(" · ")
 }
 
-/// Tokens of a text, by estimate.
+/// The estimated number of tokens of a text.
 fn count(text: &str) -> Markup {
     html! { span.facts { " about " (thousands(u64::from(tokens(text)))) " tokens" } }
 }
@@ -152,7 +153,7 @@ fn notes(call: &CallRecord) -> Vec<Note> {
     repairs.chain(issues).collect()
 }
 
-/// The reply line by line, with what was repaired and what is wrong below the line it is about.
+/// The reply line by line. Repairs and issues are below the lines that they refer to.
 fn reply_lines(call: &CallRecord, text: &str) -> Markup {
     let notes = notes(call);
     let lines: Vec<&str> = text.lines().collect();

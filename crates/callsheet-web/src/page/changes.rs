@@ -1,7 +1,9 @@
-//! The changes of a run: what waits, what was approved, kept in part or denied and with which words, and what was reverted.
+//! The changes of a run: those that wait; those that were approved, partly kept or denied, with the person's words;
+//! and those that were reverted.
 
 use std::collections::BTreeSet;
 
+use callsheet_core::events::Event;
 use callsheet_core::nouns::{ExecutionId, Slug};
 use callsheet_core::record::{Answer, AnsweredBy, GateKind, Verdict};
 use callsheet_core::view::diff_counts;
@@ -61,10 +63,20 @@ fn head(page: &RunPage<'_>, standing: usize) -> Markup {
             details.danger {
                 summary { "Revert all changes of this run" }
                 p { "Each file goes back to what it was. Files that changed since are left alone, and Callsheet lists them." }
-                (page.button("undo", "Revert them now", "", "Takes back every change that this run made"))
+                form method="post" action=(page.action("undo")) {
+                    input type="hidden" name="n" value=(last_applied(page));
+                    button title="Reverts every change that this run made" { "Revert them now" }
+                }
             }
         } @else { p.soft { "No change of this run is in your files now." } }
     }
+}
+
+/// The number of the last entry that applied changes. A revert is refused if changes were applied after it. Later entries
+/// do not change the number, so they do not replace the form while a person reads it.
+fn last_applied(page: &RunPage<'_>) -> u64 {
+    let applied = page.entries.iter().rfind(|entry| matches!(entry.event, Event::ChangesApplied(_)));
+    applied.map_or(0, |entry| entry.n)
 }
 
 fn reverted_mark() -> Standing {

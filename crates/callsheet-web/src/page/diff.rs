@@ -1,4 +1,4 @@
-//! Changes of files as people read them: lines with their signs.
+//! Changes of files as lines with signs.
 
 use std::ops::Range;
 
@@ -8,8 +8,8 @@ use callsheet_core::visible::visible;
 use callsheet_format::edit::{Hunk, HunkKind, Painter, diff_colours};
 use maud::{Markup, html};
 
-/// Lines of a unified diff. Characters that nobody sees are shown, and what differs between an old line and its new one is
-/// marked. `path`: of the file, unless the diff names others; it tells the language of the code.
+/// The lines of a unified diff. Invisible characters are shown, and differences between an old and a new line are
+/// marked. `path` is the file, unless the diff names other files. It determines the language of the code.
 pub(crate) fn lines(text: &str, path: &str, paint: Painter<'_>) -> Markup {
     let read = diff_lines(text);
     let marks = marks(&read);
@@ -30,7 +30,7 @@ pub(crate) fn lines(text: &str, path: &str, paint: Painter<'_>) -> Markup {
     }
 }
 
-/// A part of a line, its code in colours.
+/// A part of a line, with its code in colours.
 fn code(line: &str, part: Range<usize>, colours: &[Coloured]) -> Markup {
     let mut pieces: Vec<(&str, Option<Token>)> = Vec::new();
     let mut at = part.start;
@@ -63,7 +63,8 @@ fn token_class(token: Token) -> &'static str {
     }
 }
 
-/// Of each line what differs from its partner: of removed lines and the added ones behind them, one by one.
+/// For each line, the range that differs from its partner. Removed lines are paired one by one with the added lines
+/// after them.
 fn marks(lines: &[DiffLine<'_>]) -> Vec<Option<Range<usize>>> {
     let mut marks = vec![None; lines.len()];
     let mut at = 0;
@@ -89,7 +90,7 @@ fn marks(lines: &[DiffLine<'_>]) -> Vec<Option<Range<usize>>> {
     marks
 }
 
-/// What of two lines differs, behind their signs; `None`: too much to be worth a mark.
+/// The ranges in which two lines differ, after their signs. `None` if too much differs for a useful mark.
 fn differing(old: &str, new: &str) -> Option<(Range<usize>, Range<usize>)> {
     let (old_text, new_text) = (old.get(1..)?, new.get(1..)?);
     let same = |pair: &(char, char)| pair.0 == pair.1;
@@ -113,7 +114,7 @@ fn class(kind: DiffKind) -> &'static str {
     }
 }
 
-/// What a hunk does, in words: `notes/rota.md, lines 3 to 5`.
+/// The place of a hunk in words: `notes/rota.md, lines 3 to 5`.
 pub(crate) fn place(hunk: &Hunk) -> String {
     let path = visible(&hunk.path);
     match hunk.kind {
@@ -125,7 +126,7 @@ pub(crate) fn place(hunk: &Hunk) -> String {
     }
 }
 
-/// A hunk, for somebody who looks.
+/// A hunk as a person sees it.
 pub(crate) fn hunk(hunk: &Hunk, paint: Painter<'_>) -> Markup {
     html! {
         @if hunk.text.is_empty() { p.soft { "An empty file." } } @else { (lines(&hunk.text, &hunk.path, paint)) }

@@ -1,4 +1,4 @@
-//! What every page has: the bar above, the words of a page that could not be shown, and small parts.
+//! What all pages have: the bar at the top, the page for refusals, and small elements.
 
 use callsheet_app::one_line;
 use callsheet_core::record::Outcome;
@@ -14,13 +14,13 @@ use callsheet_app::Refusal;
 pub(crate) struct Frame<'a> {
     /// The request.
     pub visit: &'a Visit,
-    /// Title of the window, before the name of the program.
+    /// The title of the window, before the name of the program.
     pub title: &'a str,
-    /// The project.
+    /// The name of the project.
     pub project: &'a str,
-    /// What is searched for.
+    /// The searched words.
     pub query: &'a str,
-    /// Where changes of this page come from.
+    /// The address that sends changes of this page.
     pub live: Option<String>,
 }
 
@@ -81,16 +81,16 @@ pub(crate) fn refused(visit: &Visit, refusal: &Refusal) -> Markup {
     })
 }
 
-/// The sign of what waits for the person. The common one for a pause is a picture, which many fonts lack.
+/// The sign for something that waits for the person. The usual pause sign is an emoji that many fonts lack.
 pub(crate) const WAITS: &str = "‖";
 
-/// How something stands: a sign, words, and a tone for the eye.
+/// A state: a sign, words, and a tone for the eye.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Standing {
-    /// Class of the style sheet.
+    /// The class in the style sheet.
     pub tone: &'static str,
     sign: &'static str,
-    /// In words.
+    /// The state in words.
     pub words: String,
 }
 
@@ -99,7 +99,7 @@ impl Standing {
         Self { tone, sign, words: words.into() }
     }
 
-    /// Of a run as it is listed. `doing`: what it does if a process drives it, as far as that is known.
+    /// The state of a run in the list. `doing` is what the driven run does, as far as known.
     pub fn of(run: &RunSummary, doing: Option<&str>) -> Self {
         match (&run.owner, run.outcome) {
             (Some(_), _) => match doing {
@@ -127,7 +127,7 @@ impl Standing {
     }
 }
 
-/// A moment, in words that the script keeps up to date.
+/// A moment in words, which the script keeps up to date.
 pub(crate) fn ago(at: u64, now: u64) -> Markup {
     let (year, month, day, seconds) = civil(at);
     let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
@@ -145,7 +145,7 @@ fn age(ms: u64) -> String {
     }
 }
 
-/// Working time. Of a run that works the script counts on from `at`, the moment of its last event.
+/// A working time. For a running run, the script adds the time since `at`, the moment of its last event.
 pub(crate) fn worked(ms: u64, at: Option<u64>) -> Markup {
     html! { span.clock data-ms=(ms) data-at=[at] { (duration(ms)) } }
 }

@@ -10,10 +10,10 @@ use super::run::RunPage;
 use crate::piece::{Piece, Tag, listed};
 use callsheet_app::one_line;
 
-/// Entries of one page.
+/// The number of entries on one page.
 const PAGE: usize = 200;
 
-/// Characters of an entry that are shown at once.
+/// How many characters of an entry are shown at first.
 const SHOWN: usize = 6_000;
 
 /// The entries of a page: those before a number, or the last ones.
@@ -62,7 +62,7 @@ fn line(page: &RunPage<'_>, entry: &LogEntry) -> Markup {
     }
 }
 
-/// What an entry is about, in a few words: the task, the call or the gate that it names.
+/// The subject of an entry in a few words: the task, the call or the gate that it names.
 fn about(event: &Value) -> String {
     let text = |value: &Value| match value {
         Value::String(text) => Some(text.clone()),

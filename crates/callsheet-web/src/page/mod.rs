@@ -1,4 +1,4 @@
-//! What people see: each page as pieces of markup. Texts of people, models and files are always text.
+//! What people see: each page as pieces of markup. Texts of people, models and files are always plain text.
 
 pub(crate) mod asks;
 pub(crate) mod board;

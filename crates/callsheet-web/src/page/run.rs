@@ -1,4 +1,4 @@
-//! A run: what stands above each of its pages, and what can be done with it.
+//! A run: the header of all its pages, and the actions for it.
 
 use callsheet_core::events::LogEntry;
 use callsheet_core::nouns::{RunId, Slug};
@@ -17,19 +17,19 @@ use crate::app::Visit;
 use crate::piece::{Piece, Tag, listed};
 use callsheet_app::{LimitUse, Refusal, RunControl, RunView, Started, one_line};
 
-/// Longest request that is shown whole above a page.
+/// The largest length of a request that is shown as a whole above a page.
 const REQUEST: usize = 240;
 
 /// A page of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum View {
-    /// Sections with their tasks; of one task all.
+    /// The sections with their tasks. One task may be opened.
     Board(Option<Slug>),
-    /// A stretch of it, milliseconds from the first fact, or the whole.
+    /// A stretch of the timeline in milliseconds from the first event, or the whole timeline.
     Timeline(Option<(u64, u64)>),
     Changes,
     Sheet,
-    /// Entries before this number, or the last ones.
+    /// The entries before this number, or the last ones.
     Log(Option<u64>),
 }
 
@@ -37,7 +37,7 @@ impl View {
     const TABS: [(&str, &str); 5] =
         [("", "Board"), ("timeline", "Timeline"), ("changes", "Changes"), ("sheet", "Sheet"), ("log", "Log")];
 
-    /// Its name in addresses.
+    /// The name of the view in addresses.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Board(_) => "",
@@ -48,7 +48,7 @@ impl View {
         }
     }
 
-    /// Its address below the run.
+    /// The address of the view, relative to the run.
     fn at(&self) -> String {
         match self {
             Self::Board(Some(task)) => format!("tasks/{task}"),
@@ -59,7 +59,7 @@ impl View {
     }
 }
 
-/// All that a page of a run is made of.
+/// Everything that the pages of a run are built from.
 #[derive(Clone)]
 pub(crate) struct RunPage<'a> {
     pub visit: &'a Visit,
@@ -67,21 +67,21 @@ pub(crate) struct RunPage<'a> {
     pub summary: &'a RunSummary,
     pub run: &'a RunView,
     pub entries: &'a [LogEntry],
-    /// Why the record is not shown whole.
+    /// Why the record is not shown as a whole.
     pub broken: Option<&'a str>,
     pub board: &'a Board,
     pub gates: &'a [GateView],
-    /// Answers wait for the run to be resumed.
+    /// Whether answers wait until the run is resumed.
     pub saved: bool,
     pub started: Option<Started>,
-    /// A form that was not taken.
+    /// A form that was refused.
     pub typed: Option<&'a Typed>,
-    /// The page that is shown, below the run.
+    /// The address of the shown page, relative to the run.
     pub at: String,
 }
 
 impl RunPage<'_> {
-    /// What the pieces of code are.
+    /// Returns the kinds of the pieces of code.
     pub fn painter(&self) -> impl Fn(&str, &str) -> Vec<Coloured> {
         |path, text| self.runs.colours(path, text)
     }
@@ -90,18 +90,18 @@ impl RunPage<'_> {
         &self.summary.run
     }
 
-    /// The address of a page of the run, below that of the first page.
+    /// The address of a page of the run, relative to the first page.
     pub fn address(&self, rest: &str) -> String {
         let id = self.id();
         if rest.is_empty() { format!("runs/{id}") } else { format!("runs/{id}/{rest}") }
     }
 
-    /// The address that a form is sent to: it says where to go back to, which no browser tells.
+    /// The address for a form. It contains the page to return to, because browsers do not send it.
     pub fn action(&self, what: &str) -> String {
         format!("{}?from={}&page={}", self.address(what), encoded(&self.at), self.visit.page())
     }
 
-    /// The address of a part of the page that is shown.
+    /// The address of a part of the shown page.
     pub fn part(&self, name: &str) -> String {
         format!("{}#{name}", self.address(&self.at))
     }
@@ -110,7 +110,7 @@ impl RunPage<'_> {
         self.summary.owner.is_some()
     }
 
-    /// What has been streamed of calls under way: of those of a task, or of those that are of none.
+    /// The streamed text of calls in progress that belong to a task, or to no task.
     pub fn writing(&self, task: Option<&Slug>) -> Vec<LiveText> {
         let calls = self.summary.owner.as_ref().map(|owner| self.runs.writing(self.id(), owner)).unwrap_or_default();
         let is_meant = |call: &LiveText| call.key.task.as_ref() == task && self.run.is_in_flight(&call.key);
@@ -121,7 +121,7 @@ impl RunPage<'_> {
         Standing::of(self.summary, Some(self.board.header.doing))
     }
 
-    /// Whether a resume does something.
+    /// Whether a resume would do something.
     fn may_resume(&self) -> bool {
         !self.is_driven() && (self.saved || self.summary.outcome != Some(Outcome::Complete))
     }
@@ -152,7 +152,7 @@ impl RunPage<'_> {
         Ok(pieces)
     }
 
-    /// The whole page. `said`: what came of the last thing that was done.
+    /// The whole page. `said` is the outcome of the last action.
     ///
     /// # Errors
     /// The record cannot be read.
@@ -191,12 +191,12 @@ impl RunPage<'_> {
             _ => live,
         };
         let title = format!("{} ({})", one_line(self.run.about().prompt, 60), self.standing().words);
-        // What is typed there is not to be replaced.
+        // Changes must not replace what the person has typed.
         let live = Some(live).filter(|_| self.typed.is_none());
         Ok(Frame { visit: self.visit, title: &title, project: &project, query: "", live }.page(&body))
     }
 
-    /// Number of the last entry.
+    /// The number of the last entry.
     pub fn last(&self) -> u64 {
         self.entries.last().map_or(0, |entry| entry.n)
     }
@@ -248,7 +248,7 @@ impl RunPage<'_> {
         }
     }
 
-    /// A button that does one thing.
+    /// A button for one action.
     pub fn button(&self, what: &str, words: &str, class: &str, help: &str) -> Markup {
         html! {
             form method="post" action=(self.action(what)) { button class=(class) title=(help) { (words) } }
@@ -264,7 +264,7 @@ impl RunPage<'_> {
                 p.notice.wait { strong { "Your answer is saved. " } "It takes effect when the run resumes." }
             }
             @match &self.started {
-                Some(Started::Working) if !self.is_driven() => { p.notice { "A process has been started and is taking up the run." } }
+                Some(Started::Working) if !self.is_driven() => { p.notice { "A process has been started and is resuming the run." } }
                 Some(Started::Ended { failed: true, words }) if !self.is_driven() => {
                     div.notice.bad { strong { "The resumed process ended with an error." } pre.text { (readable(words)) } }
                 }
@@ -275,7 +275,7 @@ impl RunPage<'_> {
 }
 
 impl RunPage<'_> {
-    /// A limit that stopped the run or is about to, and the form that raises it.
+    /// A limit that stopped the run or is about to, with the form that raises it.
     fn limit(&self, one: &LimitUse) -> Markup {
         let (name, unit) = (one.limit.name(), limit_unit(one.limit.name()));
         let step = if name == "max_cost_usd" { "any" } else { "1" };

@@ -1,4 +1,4 @@
-//! The runs of the project: newest first, or those that have the words that are searched for.
+//! The runs of the project: newest first, or those that contain the searched words.
 
 use callsheet_core::view::{dollars, thousands};
 use callsheet_runtime::ports::RunSummary;
@@ -11,22 +11,22 @@ use crate::record::Record;
 use callsheet_app::Refusal;
 use callsheet_app::one_line;
 
-/// Runs of one page.
+/// The number of runs on one page.
 pub(crate) const PAGE: usize = 40;
 
-/// Of so many runs, the newest, more is searched than the request.
+/// In how many of the newest runs the search also covers more than the request.
 const SEARCHED: usize = 200;
 
 /// Which runs are shown.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Which {
-    /// Words that they have.
+    /// The searched words.
     pub query: String,
-    /// How many come before them.
+    /// The number of runs before them.
     pub skip: usize,
 }
 
-/// What is shown, and how many there are.
+/// The shown runs, and the total number.
 pub(crate) struct Found {
     runs: Vec<RunSummary>,
     total: usize,
@@ -55,13 +55,13 @@ impl Which {
         format!("./?q={}&skip={skip}", encoded(&self.query))
     }
 
-    /// Where changes of this page come from.
+    /// The address that sends changes of this page.
     pub fn live(&self) -> String {
         format!("live?q={}&skip={}", encoded(&self.query), self.skip)
     }
 }
 
-/// Text as a part of an address.
+/// Encodes text for a part of an address.
 pub(crate) fn encoded(text: &str) -> String {
     let byte = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
@@ -130,8 +130,8 @@ fn nothing(which: &Which) -> Markup {
                 p { "Start one in a terminal, in this project's folder. It appears here at once." }
                 pre { code { "callsheet run \"Which functions count retries, and does the manual agree?\"" } }
             } @else {
-                h2 { "No run has these words" }
-                p { "Each word must stand in the request, the plan or a result." }
+                h2 { "No run contains these words" }
+                p { "Each word must occur in the request, the plan or a result." }
                 p { a.button href="./" { "All runs" } }
             }
         }

@@ -1,4 +1,4 @@
-//! The sheet of a run, edited with its issues shown as one types.
+//! The editor for the sheet of a run, which shows issues while the person types.
 
 use callsheet_core::issue::Severity;
 use callsheet_core::record::Outcome;
@@ -9,12 +9,12 @@ use super::run::RunPage;
 use crate::piece::{Piece, Tag};
 use callsheet_app::{Refusal, SheetCheck};
 
-/// What is said beside the editor. The text itself is never sent again: a person may be typing.
+/// The pieces beside the editor. The text itself is never sent again, because a person may be typing.
 pub(crate) fn pieces(page: &RunPage<'_>, pieces: &mut Vec<Piece>) {
     let words = html! {
-        @if page.summary.owner.is_some() { p.soft { "The run takes a saved edit over at once: it runs what you add, asks again about what you change, and never starts what you delete." } }
+        @if page.summary.owner.is_some() { p.soft { "The run adopts a saved edit at once: it runs what you add, asks again about what you change, and never starts what you delete." } }
         @else if page.run.about().outcome == Some(Outcome::Complete) { p.soft { "This run is complete. Tasks that you add run when it is resumed." } }
-        @else { p.soft { "The run rests. A saved edit counts at once, and runs when the run is resumed." } }
+        @else { p.soft { "The run rests. A saved edit is recorded at once. Its tasks run when the run is resumed." } }
     };
     pieces.push(Piece::new(Tag::Block, "sheet-notes", "sheet-note", "sheet-note", words));
 }
@@ -31,7 +31,8 @@ pub(crate) fn page(page: &RunPage<'_>, pieces: &[Piece]) -> Result<Markup, Refus
     Ok(editor(page, pieces, (&text, &page.last().to_string(), &text), &check))
 }
 
-/// The editor. `seen`: the text that the person began with, `n`: the last entry then; `text`: as it is now.
+/// The editor. `seen` is the text that the person started from, `n` the last entry at that time, `text` the current
+/// text.
 pub(crate) fn editor(
     page: &RunPage<'_>,
     pieces: &[Piece],
@@ -46,7 +47,7 @@ pub(crate) fn editor(
             label.visually-hidden for="sheet-text" { "Sheet of this run, in Markdown" }
             div.editor {
                 div.backdrop aria-hidden="true" {}
-                // The first newline of a text area is not part of its value.
+                // Browsers ignore the first newline in a text area.
                 textarea #sheet-text name="text" spellcheck="false" wrap="soft" rows="24" { "\n" (text) }
             }
             div #sheet-check role="status" { (checked(check)) }
@@ -58,7 +59,7 @@ pub(crate) fn editor(
     }
 }
 
-/// The issues of a text, and what saving it does.
+/// The issues of a text, and what saving it would change.
 pub(crate) fn checked(check: &SheetCheck) -> Markup {
     let errors = check.issues.iter().filter(|issue| issue.severity == Severity::Error).count();
     html! {

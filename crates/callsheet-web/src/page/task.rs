@@ -1,4 +1,4 @@
-//! One task: what it is to do, what it reads, why it waits, what came of it, and each of its calls.
+//! One task: its description, its inputs, why it waits, its result, and its calls.
 
 use callsheet_core::issue::Severity;
 use callsheet_core::nouns::{BlobId, Reference, Slug};
@@ -19,10 +19,10 @@ use super::run::RunPage;
 use crate::piece::{Piece, Tag, listed};
 use callsheet_app::{CallRecord, Refusal, State, TaskRun, ToolOutput, ToolRun, ToolState, one_line};
 
-/// Characters of a text that are shown at once; the whole of it is a page of its own.
+/// How many characters of a text are shown at first. The whole text is a page of its own.
 const SHOWN: usize = 12_000;
 
-/// The pieces of the task; those of one that is not there say so.
+/// The pieces of the task. If there is no such task, the pieces say so.
 pub(crate) fn pieces(page: &RunPage<'_>, slug: &Slug, pieces: &mut Vec<Piece>) -> Result<(), Refusal> {
     let mut add = |list: &str, id: String, class: &str, inner: Markup| {
         pieces.push(Piece::new(Tag::Block, list, id, class, inner))
@@ -51,7 +51,7 @@ pub(crate) fn pieces(page: &RunPage<'_>, slug: &Slug, pieces: &mut Vec<Piece>) -
     Ok(())
 }
 
-/// The pane, with its pieces.
+/// The pane with its pieces.
 pub(crate) fn shell(page: &RunPage<'_>, pieces: &[Piece]) -> Markup {
     html! {
         a.back href=(page.address("")) { "← Board" }
@@ -89,13 +89,13 @@ fn head(page: &RunPage<'_>, task: &TaskRun) -> Markup {
         @if (state.is_problem() || state == State::Done) && page.run.may_retry(slug) {
             form method="post" action=(page.action("retry")) {
                 input type="hidden" name="task" value=(slug);
-                button title="Asks for this task again, and runs what reads its result again." { "Retry this task" }
+                button title="Runs this task and the tasks that read its result again." { "Retry this task" }
             }
         }
     }
 }
 
-/// What models write just now for a task, or for the run as a whole; nothing if they do not.
+/// What models are writing for a task, or for the run as a whole. Empty if they are not writing.
 pub(crate) fn writing(page: &RunPage<'_>, task: Option<&Slug>) -> Markup {
     let calls = page.writing(task);
     let words = |call: &LiveText| call_words(&call.key, page.run.part(&call.key));
@@ -142,7 +142,7 @@ fn plan(page: &RunPage<'_>, task: &TaskRun) -> Markup {
     }
 }
 
-/// What is read: a task leads there, a file is named.
+/// A reference: a link to a task, or the name of a file.
 fn link(page: &RunPage<'_>, reference: &Reference) -> Markup {
     let target = reference.target.to_string();
     let title = if reference.title.trim().is_empty() { &target } else { &reference.title };
@@ -192,7 +192,7 @@ fn result(page: &RunPage<'_>, task: &TaskRun) -> Result<Markup, Refusal> {
     })
 }
 
-/// A document with its form; of a long one the beginning as it is written.
+/// A formatted document. Only the beginning of a long one is shown, without formatting.
 fn document_words(page: &RunPage<'_>, text: &str, id: &BlobId) -> Markup {
     html! { @if text.len() <= SHOWN { div.prose { (markdown(text)) } } @else { (long(page, text, id)) } }
 }
@@ -203,7 +203,7 @@ pub(crate) fn blob(page: &RunPage<'_>, id: &BlobId) -> Result<String, Refusal> {
     Ok(mask(&String::from_utf8_lossy(&bytes)).into_owned())
 }
 
-/// A text, cut if it is long, with a link to the whole of it.
+/// A text. A long text is shortened and has a link to the whole.
 pub(crate) fn long(page: &RunPage<'_>, text: &str, id: &BlobId) -> Markup {
     let cut: String = text.chars().take(SHOWN).collect();
     html! {

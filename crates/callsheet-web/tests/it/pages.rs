@@ -90,9 +90,9 @@ async fn forms_ask_the_desk_and_the_next_page_says_what_came_of_it() {
     site.post(&run("/cancel"), "").await;
     site.post(&run("/raise"), "limit=max_calls&max=40").await;
     site.post(&run("/raise"), "limit=max_calls&max=many").await;
-    assert!(site.get(&run("")).await.text.contains("the new limit is no number"));
+    assert!(site.get(&run("")).await.text.contains("the new limit is not a number"));
     site.post(&run("/sheet"), "seen=a&text=b%0D%0A").await;
-    site.post(&run("/undo"), "").await;
+    site.post(&run("/undo"), "n=7").await;
     assert!(site.get(&run("")).await.text.contains("notes.md &lt;changed&gt; after the run"));
     let asked = site.runs.asked.lock().unwrap().join("\n");
     assert_eq!(
@@ -109,6 +109,7 @@ async fn forms_ask_the_desk_and_the_next_page_says_what_came_of_it() {
             r#"{"by":"page","command":"raise","limits":[["max_calls",40.0]]}"#,
             "resume",
             r#"{"by":"page","command":"edit","seen":"a","text":"b\n"}"#,
+            r#"{"by":"page","revision":7,"command":"undo","tasks":[]}"#,
         ]
         .join("\n")
     );

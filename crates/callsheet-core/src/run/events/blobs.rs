@@ -1,4 +1,4 @@
-//! Stored texts that the parts of events name.
+//! Stored texts that parts of events refer to.
 
 use crate::nouns::{BlobId, SkillPolicy};
 use crate::record::{ChangeSet, Plan, ResultParts, Step};

@@ -13,15 +13,15 @@ use super::{Checked, Line, Recorded, Stale};
 /// A model call gave no reply.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallFailed {
-    /// Which call.
+    /// The call.
     pub key: CallKey,
-    /// Why.
+    /// Why it failed.
     pub fault: CallFault,
-    /// Sends that were tried.
+    /// How often the request was sent.
     pub sends: u32,
-    /// What the provider said, without secrets.
+    /// The provider's message, without secrets.
     pub message: String,
-    /// How large the prompt was, as far as it was put together.
+    /// The size of the prompt, if it was built.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes: Option<CallSizes>,
 }
@@ -49,13 +49,13 @@ impl Recorded for CallFailed {
         Some(EffectKey::Ask(self.key.clone()))
     }
 
-    /// The task may have failed beside parts that finished.
+    /// The failed task may have parts that finished.
     fn stale(&self) -> Stale<'_> {
         Stale { sheet: false, task: self.key.task.as_ref() }
     }
 
     fn line(&self, run: &Run) -> Option<Line> {
-        // A fault of the configuration ends the run, whose last words say it.
+        // A fault of the configuration ends the run, and its last message describes the fault.
         if self.fault == CallFault::Configuration {
             return None;
         }

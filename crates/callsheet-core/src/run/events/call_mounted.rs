@@ -12,18 +12,18 @@ use crate::nouns::{ExecutionId, Slug};
 
 use super::{Checked, Recorded};
 
-/// A call runs a template: its tree is executed below the task, in this run (spec "Templates" 16).
+/// A call starts a template: its tree is executed below the task, in this run (spec "Templates" 16).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallMounted {
-    /// The task that made it.
+    /// The task that made the call.
     pub task: Slug,
-    /// Execution run.
+    /// Execution.
     pub run: ExecutionId,
-    /// Id of the call.
+    /// The id of the call.
     pub call: String,
-    /// What is executed, with the arguments bound.
+    /// The tree that is executed, with its arguments bound.
     pub tree: Box<Tree>,
-    /// Templates of it that stand in the record already, as they were in the last tree that holds them.
+    /// The templates of the tree that the record already contains, as in the last tree that contains them.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub shared: BTreeSet<String>,
 }

@@ -10,18 +10,18 @@ use crate::nouns::{BlobId, ExecutionId, Slug};
 
 use super::{blobs, Checked, Recorded, Stale};
 
-/// The template of a call came back, or could not begin: what it gave is the result of the execution run.
+/// The template of a call returned or could not begin. What it gave is the result of the execution.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallReturned {
-    /// The task that made it.
+    /// The task that made the call.
     pub task: Slug,
-    /// Execution run.
+    /// Execution.
     pub run: ExecutionId,
-    /// Id of the call.
+    /// The id of the call.
     pub call: String,
-    /// Document and summary.
+    /// The document and the summary.
     pub result: Box<ResultParts>,
-    /// Why it failed.
+    /// Why it failed, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
 }

@@ -13,20 +13,21 @@ use crate::nouns::{BlobId, Phase, ToolCall};
 use super::check::{require, Check};
 use super::{Checked, Recorded};
 
-/// A turn of a loop task asks for tool calls. Calls equal to earlier ones may be answered from these (spec 10.7).
+/// A turn of a loop task asks for tool calls. Equal earlier calls may answer some of them (spec 10.7).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallsAsked {
-    /// Which call.
+    /// The model call.
     pub key: CallKey,
-    /// Calls, ids unique inside the task.
+    /// The tool calls. Their ids are unique within the task.
     pub calls: Vec<ToolCall>,
-    /// Hash of what a handler said and asked for, without ids, for the check of progress.
+    /// The hash of what a handler said and asked for, without ids. Used to detect a lack of progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<BlobId>,
-    /// By id, those that are not made since an equal earlier call answers them, with the id of that call.
+    /// The calls that are not made because an equal earlier call answers them, by id, with the id of the earlier
+    /// call.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub repeats: BTreeMap<String, String>,
-    /// By id, those that cannot start, with the words for the model that are their output. They are not made.
+    /// The calls that cannot start, by id, with the text for the model that becomes their output. They are not made.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub stuck: BTreeMap<String, BlobId>,
     /// Repairs made.
@@ -40,7 +41,7 @@ impl Recorded for CallsAsked {
         true
     }
 
-    /// Call ids are unique inside the task, and what answers a call was asked for before it.
+    /// Call ids must be unique within the task, and a call that answers another must have been requested before it.
     fn check(&self, run: &Run) -> Checked {
         let Self { key, calls, repeats, .. } = self;
         let not_awaited = || Reject::NotAwaited(key.clone());

@@ -12,14 +12,14 @@ use crate::units::counted;
 use super::check::{require, Check};
 use super::{blobs, Checked, Line, Recorded, Stale};
 
-/// A change set is on disk, whole: exactly the pending one.
+/// A change set is on disk as a whole. It equals the pending set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ChangesApplied {
     /// Task.
     pub task: Slug,
-    /// Execution run.
+    /// Execution.
     pub run: ExecutionId,
-    /// Number of the change set inside the task.
+    /// The number of the change set within the task.
     pub set: u32,
     /// The applied set.
     pub changes: ChangeSet,

@@ -17,13 +17,13 @@ use super::{Checked, Line, Recorded};
 pub struct ChangesChecked {
     /// Task.
     pub task: Slug,
-    /// Execution run.
+    /// Execution.
     pub run: ExecutionId,
     /// Number of the set.
     pub set: u32,
-    /// The check.
+    /// The result of the check.
     pub check: CheckReport,
-    /// What its model is told, if it failed.
+    /// What its model is told if the check failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub issues: Vec<Issue>,
 }

@@ -11,19 +11,19 @@ use crate::nouns::{BlobId, ExecutionId, Slug};
 use super::check::Check;
 use super::{blobs, Checked, Recorded};
 
-/// A file of a change set moved before the set was applied, or while a gate shows it; nothing of it is on disk. The set
-/// that fits the files as they are now takes its place, under the next number of the task (spec 3.10).
+/// A file of a change set changed before the set was applied, or while a gate shows it. Nothing of the set is on
+/// disk. A set that fits the current files replaces it, under the next number of the task (spec 3.10).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ChangesRebased {
     /// Task.
     pub task: Slug,
-    /// Execution run.
+    /// Execution.
     pub run: ExecutionId,
-    /// Number of the change set inside the task.
+    /// The number of the change set within the task.
     pub set: u32,
-    /// The set that takes its place.
+    /// The set that replaces it.
     pub changes: ChangeSet,
-    /// Its hunks have the lines of the hunks that were approved, byte for byte: the approval holds.
+    /// Whether its hunks equal the approved hunks byte for byte, so that the approval is still valid.
     pub as_shown: bool,
 }
 

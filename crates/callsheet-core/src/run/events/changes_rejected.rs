@@ -12,16 +12,16 @@ use crate::nouns::{ExecutionId, Slug};
 use super::check::Check;
 use super::{Checked, Line, Recorded};
 
-/// A change set could not be applied; nothing of it is on disk.
+/// A change set could not be applied. Nothing of it is on disk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ChangesRejected {
     /// Task.
     pub task: Slug,
-    /// Execution run.
+    /// Execution.
     pub run: ExecutionId,
-    /// Number of the change set inside the task.
+    /// The number of the change set within the task.
     pub set: u32,
-    /// Why.
+    /// Why it could not be applied.
     pub issues: Vec<Issue>,
 }
 

@@ -9,14 +9,14 @@ use crate::nouns::{ExecutionId, Slug};
 use super::check::require;
 use super::{Checked, Recorded, Stale, When};
 
-/// A person took applied changes back after the run.
+/// A person reverted applied changes after the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ChangesReverted {
     /// Task.
     pub task: Slug,
-    /// Execution run.
+    /// Execution.
     pub run: ExecutionId,
-    /// Number of the change set inside the task.
+    /// The number of the change set within the task.
     pub set: u32,
 }
 

@@ -11,14 +11,14 @@ use crate::nouns::{ExecutionId, Slug};
 use super::check::Check;
 use super::{Checked, Recorded};
 
-/// An interrupted apply was taken back; nothing of it is on disk.
+/// An interrupted apply was rolled back. Nothing of it is on disk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ChangesRolledBack {
     /// Task.
     pub task: Slug,
-    /// Execution run.
+    /// Execution.
     pub run: ExecutionId,
-    /// Number of the change set inside the task.
+    /// The number of the change set within the task.
     pub set: u32,
 }
 

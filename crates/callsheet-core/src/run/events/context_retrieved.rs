@@ -9,17 +9,18 @@ use crate::nouns::{BlobId, Slug};
 
 use super::{Checked, Recorded};
 
-/// Context of a task of the tree was looked up (spec "Templates" 5, 13).
+/// The context of a task of the tree was looked up (spec "Templates" 5, 13).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ContextRetrieved {
     /// Task.
     pub task: Slug,
-    /// Number of the lookup, as in the effect. Written as `number`: `n` is the fact's own.
+    /// The number of the lookup, as in the effect. It is written as `number`, because `n` is the number of the log
+    /// entry.
     #[serde(rename = "number")]
     pub n: u32,
-    /// What came of it.
+    /// The result.
     pub retrieval: Retrieval,
-    /// The index was searched and holds nothing: told once a run.
+    /// Whether the index was searched and is empty. A person is told once in a run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub empty_index: bool,
 }

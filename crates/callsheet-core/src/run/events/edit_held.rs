@@ -10,11 +10,11 @@ use crate::nouns::Slug;
 
 use super::{Recorded, When};
 
-/// An edit of the sheet has errors: until it is right, nothing of these tasks starts, and the run does not end by
+/// An edit of the sheet is faulty. Until it is corrected, these tasks do not start, and the run does not end by
 /// itself (spec 2.18).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EditHeld {
-    /// Tasks that the edit changes or lacks; `None`: the sheet is right again.
+    /// The tasks that the edit changes or removes. `None` if the sheet is correct again.
     pub tasks: Option<BTreeSet<Slug>>,
 }
 

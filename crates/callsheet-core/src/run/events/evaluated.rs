@@ -9,15 +9,16 @@ use crate::nouns::{BlobId, Slug};
 
 use super::{blobs, Checked, Recorded};
 
-/// A task of the tree was evaluated: opened, judged or closed by pure code.
+/// Pure code evaluated a task of the tree: opened, judged or closed it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evaluated {
     /// Task.
     pub task: Slug,
-    /// Number of the evaluation, as in the effect. Written as `number`: `n` is the fact's own.
+    /// The number of the evaluation, as in the effect. It is written as `number`, because `n` is the number of the
+    /// log entry.
     #[serde(rename = "number")]
     pub n: u32,
-    /// What it gave.
+    /// The result.
     pub step: Step,
 }
 

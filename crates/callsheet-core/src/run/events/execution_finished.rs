@@ -12,12 +12,12 @@ use crate::nouns::{BlobId, Phase};
 use super::check::Check;
 use super::{blobs, Checked, Line, Recorded, Stale};
 
-/// An execution reply of an `interpret` task was accepted, or the final reply of a loop task.
+/// The execution reply of an `interpret` task, or the final reply of a loop task, was accepted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExecutionFinished {
-    /// Which call.
+    /// The call.
     pub key: CallKey,
-    /// What it gave.
+    /// The result.
     pub result: ResultParts,
     /// Repairs made.
     pub repairs: Vec<Repair>,

@@ -11,12 +11,14 @@ use crate::nouns::{BlobId, Slug};
 use super::check::{require, Check};
 use super::{blobs, Checked, Recorded, Stale};
 
-/// Runs of a task were merged by code (spec 3.12). A merge by model is a `RunFinished` with phase `merge`.
+/// Code merged the executions of a task (spec 3.12). A merge by a model is recorded as `ExecutionFinished` with the
+/// phase `merge`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExecutionsMerged {
     /// Task.
     pub task: Slug,
-    /// Number of the merge, as in the effect. Written as `number`: `n` is the fact's own.
+    /// The number of the merge, as in the effect. It is written as `number`, because `n` is the number of the log
+    /// entry.
     #[serde(rename = "number")]
     pub n: u32,
     /// The merged result.

@@ -10,10 +10,11 @@ use crate::run::next_stage::without_follow_up;
 use super::check::require;
 use super::{Checked, Recorded, When};
 
-/// A person takes back a follow-up that has no list yet (spec 2.17). The run rests and is as it was before.
+/// A person withdraws a follow-up that has no list yet (spec 2.17). The run returns to the outcome that it had
+/// before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FollowUpWithdrawn {
-    /// How the run had ended.
+    /// The outcome that the run had before.
     pub outcome: Outcome,
 }
 

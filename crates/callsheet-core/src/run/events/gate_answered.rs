@@ -15,11 +15,11 @@ use super::{blobs, Checked, Line, Recorded};
 /// A gate was answered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GateAnswered {
-    /// Which asking.
+    /// The gate, with the number under which it asked.
     pub gate: Gate,
     /// The answer.
     pub answer: Answer,
-    /// Where it was given; `None`: in a record of before that was noted.
+    /// Where the answer was given. `None` in records from before this was recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<AnsweredBy>,
 }

@@ -14,11 +14,11 @@ use super::{Checked, Recorded};
 /// The reply that answers the request from several results was read (spec 2.15).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Joined {
-    /// Which call.
+    /// The call.
     pub key: CallKey,
     /// The answer.
     pub answer: String,
-    /// What of it stands in nothing that its prompt showed (spec 3.14).
+    /// The parts of the answer that nothing in its prompt supports (spec 3.14).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unsupported: Vec<String>,
     /// Repairs made.

@@ -8,18 +8,18 @@ use crate::units::amount;
 
 use super::{Line, Recorded};
 
-/// Most of a limit of the run, or of a task of its tree, is used. Recorded once for each limit and bound, so that
-/// viewers tell it once.
+/// Most of a limit is used. The limit is of the run or of a task of its tree. The event is recorded once for each
+/// limit and bound, so that viewers report it once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LimitNear {
-    /// The task of the tree; `None`: the run.
+    /// The task of the tree. `None` for a limit of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Slug>,
-    /// The limit, by the name a person sets it by.
+    /// The limit, by the name by which a person sets it.
     pub limit: String,
-    /// Used, in the unit of the limit (seconds for times).
+    /// How much is used, in the unit of the limit (seconds for times).
     pub used: f64,
-    /// The limit.
+    /// The maximum.
     pub max: f64,
 }
 
@@ -38,7 +38,8 @@ impl Recorded for LimitNear {
     }
 }
 
-/// A limit that is nearly used up, in words: `limit max_calls: 8 of 10 used`, `limit max_turns of review: 4 of 5 used`.
+/// The words for a limit that is nearly used up: `limit max_calls: 8 of 10 used`, `limit max_turns of review: 4 of 5
+/// used`.
 pub fn limit_words(task: Option<&Slug>, limit: &str, used: f64, max: f64) -> String {
     let of = task.map(|task| format!(" of {task}")).unwrap_or_default();
     format!("limit {limit}{of}: {} of {} used", amount(used), amount(max))

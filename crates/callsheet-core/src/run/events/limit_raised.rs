@@ -9,10 +9,10 @@ use crate::units::amount;
 use super::check::require;
 use super::{Checked, Line, Recorded, When};
 
-/// A person raised a limit of the run or of a task; the new bound counts from here on.
+/// A person raised a limit of the run or of a task. The new bound is valid from here on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LimitRaised {
-    /// The limit, by the name a person sets it by; that of a task as `TASK.NAME`.
+    /// The limit, by the name by which a person sets it. A limit of a task is written as `TASK.NAME`.
     pub limit: String,
     /// The new bound, in the unit of the limit (seconds for times).
     pub max: f64,
@@ -39,7 +39,7 @@ impl Recorded for LimitRaised {
     }
 }
 
-/// A limit that was raised, in words: `limit max_calls: raised to 40`.
+/// The words for a limit that was raised: `limit max_calls: raised to 40`.
 pub fn raised_words(limit: &str, max: f64) -> String {
     format!("limit {limit}: raised to {}", amount(max))
 }

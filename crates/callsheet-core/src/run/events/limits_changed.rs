@@ -11,11 +11,11 @@ use crate::nouns::TaskLimits;
 use super::check::require;
 use super::{Checked, Recorded};
 
-/// Limits of recorded templates that were changed in their files, and nothing else was, count from here on (spec
-/// "Templates" 9): those of each task, in document order, by the name of the template.
+/// The limits of recorded templates, and nothing else, changed in their files. The new limits are valid from here on
+/// (spec "Templates" 9).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LimitsChanged {
-    /// Limits.
+    /// The limits of each task, in document order, by the name of the template.
     pub limits: BTreeMap<String, Vec<TaskLimits>>,
 }
 

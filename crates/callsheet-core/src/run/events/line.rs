@@ -1,26 +1,26 @@
-//! An event in one line for people. Text that is not ours stays apart: whoever shows the line passes it through the door of
-//! its surface.
+//! An event in one line for people. Foreign text is kept apart. The face that shows the line must pass foreign text
+//! through the door of its surface.
 
 /// A part of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinePiece {
-    /// Our words.
+    /// Text of Callsheet.
     Own(String),
-    /// Text of a model, a tool, a file or a person: at most `most` characters of it, on one line.
+    /// Text of a model, a tool, a file or a person.
     Quoted {
         /// The text.
         text: String,
-        /// How much of it is shown.
+        /// How many characters of it are shown at most. They are shown on one line.
         most: usize,
     },
 }
 
-/// What happened, in words.
+/// An event in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
     /// Its parts, in order.
     pub pieces: Vec<LinePiece>,
-    /// The state of a task says it as well, so only a log shows it.
+    /// Whether the state of a task already shows it, so that only a log shows the line.
     pub is_detail: bool,
 }
 

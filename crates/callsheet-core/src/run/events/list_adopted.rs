@@ -11,16 +11,16 @@ use crate::units::counted;
 
 use super::{blobs, Checked, Line, Recorded, Stale};
 
-/// Where an adopted list came from.
+/// The origin of an adopted list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ListOrigin {
     /// A plan or iteration reply.
     Reply(CallKey),
-    /// A sheet file or a single skill, read by code.
+    /// A sheet file or a single skill, which code read.
     Host,
-    /// An edited `sheet.md` of the run (spec 2.18); the text as it was read. In such a list `unchanged` also marks
-    /// problem tasks that stand as they were.
+    /// An edited `sheet.md` of the run (spec 2.18), with the text as it was read. In an edited list, `unchanged` also
+    /// marks problem tasks that did not change.
     Edit(BlobId),
 }
 
@@ -29,7 +29,7 @@ pub enum ListOrigin {
 pub struct ListAdopted {
     /// Its origin.
     pub origin: ListOrigin,
-    /// The list, names and slugs filled, matched with the outstanding tasks.
+    /// The list, with all names and slugs, matched with the outstanding tasks.
     pub list: AdoptedList,
     /// Repairs made.
     pub repairs: Vec<Repair>,
@@ -64,7 +64,7 @@ impl Recorded for ListAdopted {
     }
 }
 
-/// What an accepted list holds, in words for a person: `list: 2 steps, 3 tasks, 1 removed`.
+/// The words for the contents of an accepted list: `list: 2 steps, 3 tasks, 1 removed`.
 pub fn list_words(list: &AdoptedList) -> String {
     let steps = list.steps.iter().filter(|step| !step.is_empty()).count();
     let tasks: usize = list.steps.iter().map(Vec::len).sum();

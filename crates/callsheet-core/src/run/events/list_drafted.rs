@@ -11,19 +11,19 @@ use crate::nouns::TaskList;
 
 use super::{Checked, Recorded};
 
-/// A list was read with tasks that have no skill; each gets one before the list counts (spec 2.3).
+/// A list was read in which tasks have no skill. Each task gets a skill before the list is adopted (spec 2.3).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ListDrafted {
-    /// Which call.
+    /// The call.
     pub key: CallKey,
     /// The list.
     pub list: TaskList,
-    /// What stands beside its tasks.
+    /// The parts of the reply beside the tasks.
     #[serde(flatten)]
     pub beside: Beside,
     /// Repairs made.
     pub repairs: Vec<Repair>,
-    /// Issues that refuse nothing.
+    /// Issues that do not refuse the list.
     pub issues: Vec<Issue>,
 }
 

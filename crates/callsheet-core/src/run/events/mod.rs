@@ -1,5 +1,5 @@
-//! What happened in a run: one file an event, which says what it holds, when it fits, what it changes and how a person
-//! reads it.
+//! The events of a run, one file for each. The file says what the event contains, when it fits, what it changes, and
+//! how a person reads it.
 //!
 //! A new event is a file here and a line in the list below.
 
@@ -22,26 +22,26 @@ pub use line::{Line, LinePiece};
 pub use list_adopted::{ListOrigin, list_words};
 pub use run_resumed::reuse_words;
 
-/// Whether an event fits.
+/// Whether an event fits, or why it does not.
 type Checked = Result<(), Reject>;
 
-/// When in a run an event may come.
+/// When an event may occur in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum When {
-    /// It begins the run.
+    /// As the first event.
     First,
     /// Until the run has concluded.
     BeforeEnd,
-    /// Before and after the run has concluded.
+    /// At any time, also after the run has concluded.
     Always,
 }
 
 /// Files for people that show something else after an event (spec 10.6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stale<'a> {
-    /// The sheet does.
+    /// Whether the sheet changes.
     pub sheet: bool,
-    /// The files of this task do.
+    /// The task whose files change.
     pub task: Option<&'a Slug>,
 }
 
@@ -49,52 +49,53 @@ impl Stale<'_> {
     const SHEET: Self = Self { sheet: true, task: None };
 }
 
-/// What an event means.
+/// The meaning of an event.
 trait Recorded {
-    /// When it may come.
+    /// When the event may occur.
     fn when(&self) -> When {
         When::BeforeEnd
     }
 
-    /// A run of a template has no list, so it cannot take the event.
+    /// Whether the event needs a list, which a template run does not have.
     fn needs_list(&self) -> bool {
         false
     }
 
-    /// It begins the work of a process on the run.
+    /// Whether the event starts the work of a process on the run.
     fn takes_up(&self) -> bool {
         false
     }
 
-    /// All tasks but one that it names go on with what they have under way.
+    /// Whether the event affects only the outstanding work of the task that it names.
     fn concerns_one_task(&self) -> bool {
         false
     }
 
-    /// Whether it fits the run as it is now. Nothing is changed, and nothing is refused later.
+    /// Checks whether the event fits the current run. It changes nothing, and nothing is rejected later.
     fn check(&self, _run: &Run) -> Checked {
         Ok(())
     }
 
-    /// Notes in the run what it says. `at`: milliseconds since the Unix epoch.
+    /// Applies the event to the run. `at` is in milliseconds since the Unix epoch.
     fn apply(&self, run: &mut Run, at: u64);
 
-    /// The effect that is over with it.
+    /// The effect that the event ends.
     fn ends(&self) -> Option<EffectKey> {
         None
     }
 
-    /// Stored texts that it needs. Hashes of what is not stored, such as that of a rendered sheet, are not among them.
+    /// The stored texts that the event needs. Excludes hashes of texts that are not stored, such as that of a
+    /// rendered sheet.
     fn blobs(&self) -> Vec<&BlobId> {
         Vec::new()
     }
 
-    /// Files for people that are out of date after it.
+    /// The files for people that are out of date after the event.
     fn stale(&self) -> Stale<'_> {
         Stale::default()
     }
 
-    /// The event in words, if it is worth a line. `run`: the run after it.
+    /// The event in words, if it is worth a line. `run` is the run after the event.
     fn line(&self, _run: &Run) -> Option<Line> {
         None
     }
@@ -105,7 +106,7 @@ macro_rules! events {
         $(mod $file;)*
         $(pub use $file::$name;)*
 
-        /// What happened: the result of something that the shell did. The machine only folds it.
+        /// An event: the result of something that the driver did. The machine only folds it.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(tag = "event", rename_all = "snake_case")]
         #[allow(missing_docs, reason = "each event is described where its struct is")]
@@ -123,7 +124,7 @@ macro_rules! events {
             /// The names of all events, as in a record.
             pub const NAMES: &[&str] = &[$(stringify!($file)),*];
 
-            /// Its name, as in a record.
+            /// The name of the event, as in a record.
             pub fn name(&self) -> &'static str {
                 match self {
                     $(Self::$name(_) => stringify!($file),)*
@@ -188,7 +189,7 @@ events! {
 }
 
 impl Event {
-    /// Whether it fits the run.
+    /// Checks whether the event fits the run.
     pub(super) fn check(&self, run: &Run) -> Checked {
         let event = self.recorded();
         if event.needs_list() && run.operators.tree().is_some() {
@@ -204,7 +205,7 @@ impl Event {
         event.check(run)
     }
 
-    /// Notes in the run what it says. It was checked before.
+    /// Applies the event to the run. It was checked before.
     pub(super) fn apply(&self, run: &mut Run, at: u64) {
         let event = self.recorded();
         if !event.concerns_one_task() {
@@ -213,27 +214,27 @@ impl Event {
         event.apply(run, at);
     }
 
-    /// It begins the work of a process on the run.
+    /// Whether the event starts the work of a process on the run.
     pub fn takes_up(&self) -> bool {
         self.recorded().takes_up()
     }
 
-    /// The effect that is over with it.
+    /// The effect that the event ends.
     pub fn ends(&self) -> Option<EffectKey> {
         self.recorded().ends()
     }
 
-    /// Stored texts that it needs.
+    /// The stored texts that the event needs.
     pub fn blobs(&self) -> Vec<&BlobId> {
         self.recorded().blobs()
     }
 
-    /// Files for people that are out of date after it.
+    /// The files for people that are out of date after the event.
     pub fn stale(&self) -> Stale<'_> {
         self.recorded().stale()
     }
 
-    /// The event in words, if it is worth a line. `run`: the run after it.
+    /// The event in words, if it is worth a line. `run` is the run after the event.
     pub fn line(&self, run: &Run) -> Option<Line> {
         self.recorded().line(run)
     }

@@ -9,11 +9,11 @@ use crate::run::Run;
 
 use super::Recorded;
 
-/// Prompt templates are used for the first time in this run, or with another text than before (spec 8.1). Recorded
-/// before the calls that use them; a resume records those that changed.
+/// Prompt templates are used for the first time in this run, or with another text than before (spec 8.1). The event
+/// is recorded before the calls that use them. A resume records those that changed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PromptsUsed {
-    /// Where each came from and the hash of its text, by key.
+    /// The source of each template and the hash of its text, by key.
     pub prompts: BTreeMap<String, PromptFile>,
 }
 

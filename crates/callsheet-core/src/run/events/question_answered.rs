@@ -16,9 +16,9 @@ use super::{Checked, Line, Recorded};
 pub struct QuestionAnswered {
     /// Task.
     pub task: Slug,
-    /// Execution run.
+    /// Execution.
     pub run: ExecutionId,
-    /// Call id.
+    /// The id of the call.
     pub call: String,
     /// The answer, as the output of the call.
     pub output: BlobId,

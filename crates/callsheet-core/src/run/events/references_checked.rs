@@ -15,22 +15,23 @@ use crate::units::thousands;
 use super::check::{require, Check};
 use super::{Checked, Line, Recorded, Stale};
 
-/// References of a task were resolved; issues of severity error mean that they do not hold.
+/// The references of a task were resolved. Issues of severity error mean that they are not valid.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReferencesChecked {
     /// Task.
     pub task: Slug,
-    /// Number of the check, as in the effect. Written as `number`: `n` is the fact's own.
+    /// The number of the check, as in the effect. It is written as `number`, because `n` is the number of the log
+    /// entry.
     #[serde(rename = "number")]
     pub n: u32,
-    /// When.
+    /// The stage at which they were checked.
     pub stage: ReferenceStage,
-    /// What was found.
+    /// The issues found.
     pub issues: Vec<Issue>,
-    /// Hashes of what they hold, by target as written in a link; of those that hold.
+    /// The hashes of the contents of valid references, by target as written in a link.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub contents: BTreeMap<String, BlobId>,
-    /// Together they hold more than one prompt has room for: each is read by itself (spec 10.1).
+    /// Set if the references together are too large for one prompt, so that each is read by itself (spec 10.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub apart: Option<Apart>,
 }
@@ -52,7 +53,7 @@ impl Recorded for ReferencesChecked {
         steps.note_contents(&self.task, &self.contents, self.apart);
     }
 
-    /// The task may be done by what its runs came to before.
+    /// The check may finish the task with results of its earlier executions.
     fn stale(&self) -> Stale<'_> {
         Stale { sheet: false, task: Some(&self.task) }
     }

@@ -13,29 +13,29 @@ use crate::units::{dollars, duration, thousands};
 use super::check::Check;
 use super::{Checked, Line, Recorded};
 
-/// A model replied; nothing has acted on it yet.
+/// A model replied. Nothing has acted on the reply yet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReplyReceived {
-    /// Which call.
+    /// The call.
     pub key: CallKey,
-    /// The prompt exactly as sent, JSON of the canonical request.
+    /// The prompt exactly as sent: the canonical request as JSON.
     pub prompt: BlobId,
-    /// The canonical reply, JSON with text, thinking and tool calls.
+    /// The canonical reply as JSON, with text, thinking and tool calls.
     pub reply: BlobId,
-    /// `PROVIDER/MODEL` that answered.
+    /// The `PROVIDER/MODEL` that answered.
     pub model: String,
-    /// Cost.
+    /// The tokens and the cost.
     pub usage: Usage,
-    /// Milliseconds from the first send to the last byte, waits for a slot left out.
+    /// Milliseconds from the first send to the last byte, without waits for a slot.
     pub ms: u64,
-    /// Sends it took (spec 12.1).
+    /// How often the request was sent (spec 12.1).
     pub sends: u32,
     /// Why the model stopped.
     pub stop: StopReason,
-    /// The earlier call that asked the same and whose reply this is: nothing was sent.
+    /// The earlier call with the same request whose reply this is. Nothing was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reused: Option<ReusedCall>,
-    /// How large prompt and reply were.
+    /// The sizes of prompt and reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes: Option<CallSizes>,
 }
@@ -52,7 +52,7 @@ impl Recorded for ReplyReceived {
     fn apply(&self, run: &mut Run, _at: u64) {
         let key = &self.key;
         Replies(run).landed(key);
-        // Where the run's own limit cut it, it is asked for again with a larger one.
+        // If the run's own limit cut the reply, it is requested again with a larger limit.
         let task = key.task.as_ref().and_then(|slug| run.tasks.get(slug));
         let cut = self.stop == StopReason::Budget;
         let short = cut && limits::short_of_tokens(run, task, u64::MAX) == limits::Shortfall::Run;
@@ -89,7 +89,7 @@ impl Recorded for ReplyReceived {
     fn line(&self, run: &Run) -> Option<Line> {
         if let Some(earlier) = &self.reused {
             let words = call_words(&self.key, run.part(&self.key));
-            return Some(Line::new(format!("{words}: asks what {} asked, and has its reply", earlier.words())));
+            return Some(Line::new(format!("{words}: repeats the request of {} and reuses its reply", earlier.words())));
         }
         let cost = self.usage.cost_usd.filter(|cost| *cost > 0.0).map(|cost| format!(", {}", dollars(cost)));
         Some(Line::new(format!(

@@ -12,16 +12,17 @@ use crate::nouns::{Phase, Refinement};
 use super::check::Check;
 use super::{Checked, Line, Recorded, Stale};
 
-/// A reply was refused: it has at least one issue of severity error.
+/// A reply was refused, because it has at least one issue of severity error.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReplyRefused {
-    /// Which call.
+    /// The call.
     pub key: CallKey,
     /// All issues.
     pub issues: Vec<Issue>,
     /// Repairs made.
     pub repairs: Vec<Repair>,
-    /// What of a refused refinement is valid: it enters the task, so that the next attempt starts from it (spec 3.7).
+    /// The valid part of a refused refinement. It is stored in the task, so that the next attempt starts from it
+    /// (spec 3.7).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub valid: Option<Refinement>,
 }
@@ -32,7 +33,7 @@ impl Recorded for ReplyRefused {
     }
 
     fn check(&self, run: &Run) -> Checked {
-        // What cannot be read of a review counts as a verdict, of a route as none.
+        // An unreadable review counts as a verdict, and an unreadable route as no choice.
         Check(run).to_be_read(&self.key, !matches!(self.key.phase, Phase::Review | Phase::Route))
     }
 
@@ -40,7 +41,7 @@ impl Recorded for ReplyRefused {
         Replies(run).refused(&self.key, &self.issues, &self.repairs, self.valid.as_ref());
     }
 
-    /// The task may have failed beside parts that finished.
+    /// The failed task may have parts that finished.
     fn stale(&self) -> Stale<'_> {
         Stale { sheet: false, task: self.key.task.as_ref() }
     }

@@ -7,7 +7,8 @@ use crate::nouns::RunId;
 
 use super::{Line, Recorded};
 
-/// A person lets calls of this run have the replies of another run's calls that asked the same, byte for byte (spec 2.18).
+/// A person lets calls of this run reuse the replies of another run's calls with exactly the same request (spec
+/// 2.18).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReuseAllowed {
     /// The other run.
@@ -20,6 +21,6 @@ impl Recorded for ReuseAllowed {
     }
 
     fn line(&self, _run: &Run) -> Option<Line> {
-        Some(Line::new(format!("uses replies of {} where it asks the same", self.run)))
+        Some(Line::new(format!("reuses replies of {} for equal requests", self.run)))
     }
 }

@@ -13,12 +13,12 @@ use crate::nouns::Phase;
 use super::check::Check;
 use super::{Checked, Line, Recorded};
 
-/// The reply of a review was read (spec 10.9). One that gives no verdict counts as complete; a warning says so.
+/// The reply of a review was read (spec 10.9). A reply without a verdict counts as complete, with a warning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reviewed {
-    /// Which call.
+    /// The call.
     pub key: CallKey,
-    /// What is missing in the result; `None`: nothing.
+    /// What is missing in the result. `None` if nothing is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<String>,
     /// Repairs made.

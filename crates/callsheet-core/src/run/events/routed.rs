@@ -11,18 +11,18 @@ use crate::nouns::Phase;
 use super::check::Check;
 use super::{Checked, Recorded};
 
-/// The reply of a routing call was read (spec 2.3). For a request that is one task, its list is adopted instead.
+/// The reply of a routing call was read (spec 2.3). If the request is a single task, its list is adopted instead.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Routed {
-    /// Which call.
+    /// The call.
     pub key: CallKey,
-    /// The skill; `None`: it names none, or several tasks are needed.
+    /// The skill. `None` if the reply names none or several tasks are needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skill: Option<String>,
-    /// Files that the request asks for, by their paths in it.
+    /// The files that the request asks for, by their paths in the request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub writes: Vec<String>,
-    /// Why it names none.
+    /// Why the reply names no skill.
     pub issues: Vec<Issue>,
 }
 

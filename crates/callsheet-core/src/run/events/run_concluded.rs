@@ -12,9 +12,9 @@ use super::{Checked, Recorded};
 /// The report is written and the run has ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunConcluded {
-    /// How.
+    /// How the run ended.
     pub outcome: Outcome,
-    /// The report's text.
+    /// The text of the report.
     pub report: BlobId,
 }
 

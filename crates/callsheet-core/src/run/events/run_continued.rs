@@ -9,13 +9,13 @@ use crate::nouns::Settings;
 use super::check::require;
 use super::{Checked, Line, Recorded, When};
 
-/// A person follows up on an ended run (spec 2.17). It is taken up as by a resume, and the text is asked to become a
-/// list. It counts as a follow-up once that list is accepted.
+/// A person follows up on an ended run (spec 2.17). The run is resumed, and a model makes a list from the text. The
+/// text counts as a follow-up once that list is accepted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunContinued {
-    /// Verbatim.
+    /// The text, verbatim.
     pub text: String,
-    /// Settings in force from here on.
+    /// The settings from here on.
     pub settings: Settings,
 }
 

@@ -10,11 +10,11 @@ use crate::units::{counted, dollars, duration};
 
 use super::{Line, Recorded, When};
 
-/// A process takes the run up again: what was in flight is settled (spec 2.18), a waiting outcome is lifted,
-/// rounds count anew.
+/// A process resumes the run: what was in flight is settled (spec 2.18), waiting ends, and rounds are counted from 1
+/// again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunResumed {
-    /// Settings in force from here on.
+    /// The settings from here on.
     pub settings: Settings,
 }
 
@@ -37,7 +37,8 @@ impl Recorded for RunResumed {
     }
 }
 
-/// What a resume had not to do again, in words: `reuses 7 calls, repeats 1; saved $0.04 and 2 min 05 s`. `None`: nothing.
+/// The words for what a resume did not have to repeat: `reuses 7 calls, repeats 1; saved $0.04 and 2 min 05 s`.
+/// `None` if there is nothing.
 pub fn reuse_words(reuse: &Reuse) -> Option<String> {
     if reuse.calls == 0 {
         return None;

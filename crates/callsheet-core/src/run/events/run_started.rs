@@ -10,17 +10,17 @@ use crate::nouns::{RunId, Settings};
 
 use super::{Line, Recorded, When};
 
-/// The first fact of every run.
+/// The first event of every run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunStarted {
-    /// Name of the run.
+    /// The name of the run.
     pub run: RunId,
-    /// How it begins.
+    /// How the run begins.
     pub entry: Entry,
-    /// Settings in force.
+    /// The settings.
     pub settings: Settings,
-    /// What is known of the registered tools, by canonical name. A tool that is not named counts as
-    /// `Write`, `Once` (spec 11.1).
+    /// The policies of the registered tools, by canonical name. A tool that is not listed counts as `Write`, `Once`
+    /// (spec 11.1).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tools: BTreeMap<String, ToolPolicy>,
 }

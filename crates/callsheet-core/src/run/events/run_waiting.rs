@@ -10,8 +10,8 @@ use crate::run::approval::Approval;
 use super::check::require;
 use super::{Checked, Recorded};
 
-/// Nobody can answer what waits; the process ends and the run can be resumed. Recorded once nothing but gates
-/// and questions is outstanding and all of them were tried: open ones rest until an answer or a resume.
+/// Nobody can answer what waits. The process ends, and the run can be resumed. The event is recorded when only gates
+/// and questions are outstanding and all of them were tried. They stay open until an answer or a resume.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunWaiting {
     /// `approval_required` or `input_required`.

@@ -7,10 +7,11 @@ use crate::nouns::BlobId;
 
 use super::{Recorded, When};
 
-/// `sheet.md` is about to be written with this content. A file that holds it is not edited (spec 2.18).
+/// `sheet.md` is about to be written with this content. A file with this content does not count as edited (spec
+/// 2.18).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SheetRendered {
-    /// Hash of the content.
+    /// The hash of the content.
     pub hash: BlobId,
 }
 

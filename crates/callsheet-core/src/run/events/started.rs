@@ -13,12 +13,12 @@ use super::Event;
 use super::check::require;
 use super::{is_zero, Checked, Recorded};
 
-/// An effect is about to be performed. Comes before the performance.
+/// An effect is about to be performed. The event precedes the performance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Started {
-    /// Which.
+    /// The effect.
     pub effect: EffectKey,
-    /// Tokens that a model call reserves of the budgets above it, until it is over.
+    /// The tokens that a model call reserves in the budgets above it until it has ended.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reserved: u64,
 }
@@ -63,7 +63,7 @@ impl Recorded for Started {
 }
 
 impl Effect {
-    /// Its start, to be recorded before it is performed.
+    /// The start of the effect, which must be recorded before the effect is performed.
     pub fn started(&self) -> Event {
         let reserved = if let Self::AskModel(asked) = self { asked.reserved } else { 0 };
         Started { effect: self.key(), reserved }.into()

@@ -10,7 +10,7 @@ use crate::nouns::Slug;
 use super::check::{require, Check};
 use super::{Checked, Line, Recorded, Stale};
 
-/// A person takes a task that has not started to run off the list (spec 2.18).
+/// A person removes a task that has not started to run from the list (spec 2.18).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskDropped {
     /// Task.

@@ -11,12 +11,12 @@ use crate::nouns::Slug;
 use super::check::{require, Check};
 use super::{Checked, Line, Recorded};
 
-/// A task cannot go on for a reason outside the model's replies, such as a lost skill.
+/// A task cannot continue for a reason outside the model's replies, such as a lost skill.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskFailed {
     /// Task.
     pub task: Slug,
-    /// For a person and the iteration.
+    /// The reason, for a person and for the iteration.
     pub reason: String,
 }
 

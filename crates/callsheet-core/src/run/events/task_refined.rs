@@ -14,7 +14,7 @@ use super::{Checked, Recorded, Stale};
 /// A refinement was accepted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskRefined {
-    /// Which call.
+    /// The call.
     pub key: CallKey,
     /// The new values.
     pub refinement: Refinement,

@@ -15,13 +15,13 @@ use crate::nouns::{BlobId, SkillPolicy, Slug};
 use super::check::{require, Check};
 use super::{blobs, Checked, Line, Recorded, Stale};
 
-/// A person has a task done again that has ended (spec 2.18).
+/// A person has an ended task repeated (spec 2.18).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskRetried {
     /// Task.
     pub task: Slug,
-    /// Skills that are no longer as they were pinned, as they are now: tasks that come back go on with these
-    /// (spec 2.5, 7.5).
+    /// The current policies of skills that changed since the list was adopted. Tasks that come back use these (spec
+    /// 2.5, 7.5).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub skills: BTreeMap<String, SkillPolicy>,
 }
@@ -78,7 +78,8 @@ impl Recorded for TaskRetried {
     }
 }
 
-/// It was planned again because of another task and has not begun: a person may still have it asked anew.
+/// Whether the task was planned again because of another task and has not begun. A person may still have it repeated
+/// itself.
 fn comes_back(task: &TaskRun) -> bool {
     let unbegun = matches!(task.state(), State::Planned | State::Waiting | State::Ready) && !task.has_begun();
     task.reuse == CallReuse::Allowed && unbegun

@@ -16,13 +16,13 @@ use super::{blobs, Checked, Line, Recorded};
 pub struct ToolFinished {
     /// Task.
     pub task: Slug,
-    /// Execution run.
+    /// Execution.
     pub run: ExecutionId,
-    /// Call id.
+    /// The id of the call.
     pub call: String,
-    /// What it gave.
+    /// The result.
     pub record: ToolRecord,
-    /// Milliseconds.
+    /// The duration in milliseconds.
     pub ms: u64,
 }
 

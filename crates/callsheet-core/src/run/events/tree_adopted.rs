@@ -8,10 +8,10 @@ use crate::run::operators::{TreeCheck, Trees};
 
 use super::{Checked, Recorded};
 
-/// The task tree of a template run: what is executed, whatever becomes of the files it was read from.
+/// The task tree of a template run. It is executed as recorded, even if the template files change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TreeAdopted {
-    /// All of it.
+    /// The whole tree.
     pub tree: Box<Tree>,
 }
 

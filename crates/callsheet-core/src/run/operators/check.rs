@@ -1,4 +1,4 @@
-//! Whether log entries of a task tree fit.
+//! Checks whether log entries of a task tree fit.
 
 use crate::nouns::Slug;
 use crate::record::{EffectKey, Entry, Step, Tree};
@@ -7,12 +7,12 @@ use crate::template::operators::EvalPhase;
 
 use super::{NodeInstance, OpState};
 
-/// Checks log entries of the tree.
+/// Checks log entries of a tree.
 #[derive(Clone, Copy)]
 pub(in crate::run) struct TreeCheck<'a>(pub &'a Run);
 
 impl<'a> TreeCheck<'a> {
-    /// A tree was adopted.
+    /// Checks whether a tree may be adopted.
     pub fn adopted(self, tree: &Tree) -> Result<(), Reject> {
         let run = self.0;
         let template = matches!(run.entry(), Some(Entry::Template { .. }));
@@ -21,7 +21,8 @@ impl<'a> TreeCheck<'a> {
         if awaited && template && known { Ok(()) } else { Err(Reject::ListNotAwaited) }
     }
 
-    /// A task of the run's own tree begins again, by its name or that of its handler.
+    /// Checks whether a task of the run's own tree may begin again. It is named by its own name or that of its
+    /// handler.
     pub fn retried(self, slug: &Slug) -> Result<(), Reject> {
         let operators = &self.0.operators;
         let op = operators.named(slug).ok_or_else(|| Reject::UnknownTask(slug.clone()))?;
@@ -32,7 +33,7 @@ impl<'a> TreeCheck<'a> {
         operators.retried(op.number).map(|_| ())
     }
 
-    /// A task was evaluated.
+    /// Checks whether an evaluation of a task was outstanding.
     pub fn evaluated(self, task: &Slug, n: u32, step: &Step) -> Result<(), Reject> {
         let not_in_flight = || Reject::NotInFlight(EffectKey::Evaluate { task: task.clone(), n });
         let due = match self.op(task)? {
@@ -53,7 +54,7 @@ impl<'a> TreeCheck<'a> {
         if fits { Ok(()) } else { Err(not_in_flight()) }
     }
 
-    /// Its context was looked up.
+    /// Checks whether a lookup of context was outstanding.
     pub fn retrieved(self, task: &Slug, n: u32) -> Result<(), Reject> {
         let key = EffectKey::Retrieve { task: task.clone(), n };
         let op = self.op(task)?;

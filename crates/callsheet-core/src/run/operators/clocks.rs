@@ -1,13 +1,13 @@
-//! The time of tasks of a tree, and what their calls reserve. What they spend is in `run::ledger`, their limits in
-//! `run::limits`.
+//! The time of tree tasks and the reservations of their calls. `run::ledger` contains what they spend, `run::limits`
+//! their limits.
 
 use crate::nouns::Slug;
 
 use super::{NodeInstance, Operators};
 
 impl NodeInstance {
-    /// Tokens that its next call reserves: what was estimated when it was opened, and the conversation since, whose last
-    /// prompt had `prompt` tokens (0: none yet).
+    /// The tokens that its next call reserves: the estimate from its opening, and the conversation since. `prompt` is
+    /// the size of the last prompt in tokens, or 0 if there was none.
     pub(in crate::run) fn reserve(&self, prompt: u64) -> u64 {
         match self.opened.as_ref().map(|opened| &opened.plan) {
             Some(crate::record::Plan::Handler(plan)) => plan.reserve.saturating_add(prompt),
@@ -17,7 +17,7 @@ impl NodeInstance {
 }
 
 impl super::tree::Trees<'_> {
-    /// The time of a task of the tree passes while a leaf of it holds a slot.
+    /// Runs the clock of each tree task while one of its leaves has a slot.
     pub fn set_clocks(&mut self, now: u64) {
         if !self.0.operators.has_any() {
             return;
@@ -42,7 +42,8 @@ impl super::tree::Trees<'_> {
 }
 
 impl Operators {
-    /// Milliseconds of the longest chain in the run's own tree; `of_leaf`: of a task that is one.
+    /// The duration in milliseconds of the longest chain in the run's own tree. `of_leaf` gives that of a leaf's
+    /// task.
     pub(in crate::run) fn ideal_ms(&self, of_leaf: &dyn Fn(&Slug) -> u64) -> Option<u64> {
         self.tree().and(self.top()).map(|top| self.ideal_of(top, of_leaf))
     }
@@ -61,7 +62,7 @@ impl Operators {
         beside.saturating_add(after)
     }
 
-    /// The time in which no process ran does not count.
+    /// Stops all clocks, because time without a process does not count.
     pub(in crate::run) fn stop_clocks(&mut self, now: u64) {
         self.list.set_clocks(std::collections::BTreeSet::new(), now);
     }

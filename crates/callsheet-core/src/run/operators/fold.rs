@@ -1,4 +1,4 @@
-//! Facts of the tree: it was adopted, a task of it was evaluated.
+//! Applies events of trees: a tree was adopted, a task of a tree was evaluated.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::{Caller, Mount, NodeInstance, OpState, Reparse};
 use crate::run::{CallReuse, Stage, Stopwatch};
 
 impl Trees<'_> {
-    /// The tree is what this run executes; its top task begins.
+    /// Adopts the tree that this run executes and opens its top task.
     pub fn adopt(&mut self, tree: &Tree) {
         self.0.sheet.adopt_tree();
         self.0.progress.rounds_mut().begin();
@@ -23,7 +23,7 @@ impl Trees<'_> {
         self.mount(tree.clone(), None);
     }
 
-    /// A tree is executed from here on, for a call or as the run itself. Returns its number.
+    /// Starts to execute a tree, for a call or as the run itself. Returns its number.
     pub fn mount(&mut self, tree: Tree, caller: Option<Caller>) -> usize {
         let number = self.0.operators.mounts.len();
         let top = self.0.operators.list.len();
@@ -32,7 +32,7 @@ impl Trees<'_> {
         number
     }
 
-    /// Opens a task of a tree; it gathers its nested inputs first.
+    /// Opens a task of a tree. It gathers its nested inputs first.
     pub(super) fn open_op(&mut self, mount: usize, parent: Option<usize>, place: ChildSlot) {
         let Some(Mount { tree, caller, .. }) = self.0.operators.mounts.get(mount).cloned() else { return };
         let (template, depth) = match parent.and_then(|number| self.0.operators.at(number)) {
@@ -99,7 +99,7 @@ impl Trees<'_> {
         });
     }
 
-    /// Pure code looked at a task of the tree.
+    /// Applies an evaluation of a tree task.
     pub fn evaluated(&mut self, task: &Slug, step: &Step) {
         let Some(number) = self.0.operators.numbers.get(task).copied() else { return };
         match step {
@@ -135,7 +135,7 @@ impl Trees<'_> {
     pub(super) fn change_op(&mut self, number: usize, change: impl FnOnce(&mut NodeInstance)) {
         self.0.operators.list.change(number, change);
         let Some(op) = self.0.operators.list.get(number) else { return };
-        // Where they stand for people depends on it.
+        // The state that people see depends on the verdict.
         for attempt in 1..=op.attempt {
             self.0.tasks.touch(&super::leaf::slug(&op.id, attempt));
         }
@@ -149,7 +149,7 @@ impl Trees<'_> {
         self.list_leaf(number);
     }
 
-    /// Another handler, with a session and counters of its own (spec 15).
+    /// Starts another handler with a session and counters of its own (spec 15).
     fn op_again(&mut self, number: usize, result: &BlobId, issues: Option<BlobId>) {
         self.change_op(number, |op| {
             op.attempts.push(result.clone());
@@ -160,7 +160,7 @@ impl Trees<'_> {
         self.list_leaf(number);
     }
 
-    /// A leaf becomes a task of the one step there is, or below the task that called its template.
+    /// Adds the task of a leaf to the only step, or below the task that called its template.
     pub(super) fn list_leaf(&mut self, number: usize) {
         let Some(op) = self.0.operators.at(number) else { return };
         let node = self.0.operators.node(op);
@@ -190,7 +190,7 @@ impl Trees<'_> {
 }
 
 impl super::Operators {
-    /// The slug itself, or with a number if it is taken.
+    /// The slug itself, or the slug with a number if it is in use.
     fn free(&self, base: Slug) -> Slug {
         let is_free = |slug: &Slug| !self.numbers.contains_key(slug) && !self.leaves.contains_key(slug);
         if is_free(&base) {
@@ -200,7 +200,7 @@ impl super::Operators {
         numbered.into_iter().find(|slug| is_free(slug)).unwrap_or(base)
     }
 
-    /// A tree with the templates that it shares with those before it.
+    /// Completes a tree with the templates that it shares with earlier trees.
     pub(in crate::run) fn completed(&self, tree: &Tree, shared: &BTreeSet<String>) -> Tree {
         let mut tree = tree.clone();
         for name in shared {
@@ -210,8 +210,8 @@ impl super::Operators {
         tree
     }
 
-    /// Whether calls of a leaf may have replies of earlier calls: those of what a person had done again may not, those of
-    /// anything that is opened behind it may.
+    /// Whether calls of a leaf may reuse earlier replies. They may not if a person had the leaf, or a task above it,
+    /// repeated. They may if a person had any other task repeated. Otherwise, the settings of the run decide.
     fn call_reuse(&self, op: &NodeInstance) -> CallReuse {
         match self.ancestry(op).any(|op| op.asked_anew) {
             true => CallReuse::Forbidden,
@@ -220,14 +220,14 @@ impl super::Operators {
         }
     }
 
-    /// A task is done again as a whole: the trees of its calls count no more.
+    /// Retires the trees of a task's calls, because the task is repeated as a whole.
     pub(in crate::run) fn retire(&mut self, task: &Slug) {
         let is_of = |op: &NodeInstance| self.caller(op.mount).is_some_and(|caller| caller.task == *task);
         let former: Vec<usize> = self.list.iter().filter(|op| !op.former && is_of(op)).map(|op| op.number).collect();
         former.into_iter().for_each(|number| self.list.change(number, |op| op.former = true));
     }
 
-    /// What was opened for open calls of a task, or of one execution run of it, counts no more. Returns its leaves.
+    /// Retires everything that was opened for open calls of a task, or of one execution of it. Returns the leaves.
     pub(in crate::run) fn abandon(&mut self, task: &Slug, run: Option<&ExecutionId>) -> Vec<Slug> {
         let is_of = |caller: &Caller| caller.task == *task && run.is_none_or(|run| caller.run == *run);
         let of_caller = |mount: &Mount| mount.caller.as_ref().is_some_and(is_of);
@@ -246,7 +246,7 @@ impl super::Operators {
         self.leaves.iter().filter(|(_, number)| of_gone(number)).map(|(leaf, _)| leaf.clone()).collect()
     }
 
-    /// The parts of a node that are operators nested in its inputs and arguments.
+    /// The operators that are nested in the inputs and arguments of a node.
     pub(super) fn nested(node: &Node) -> Vec<ChildSlot> {
         let inputs = (0..).zip(&node.inputs).filter(|(_, input)| matches!(input.source, InputSource::Operator(_)));
         let mut places: Vec<ChildSlot> = inputs.map(|(index, _)| ChildSlot::Input { index }).collect();

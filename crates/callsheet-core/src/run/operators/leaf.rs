@@ -1,4 +1,4 @@
-//! Leaves: an atomic task's handler and a process are tasks like those of a sheet, with one execution run each.
+//! Leaves: the handler of an atomic task, and a process. Each is a task like those of a sheet, with one execution.
 
 use crate::nouns::{Limits, SkillMode, SkillPolicy, Slug, Task, TaskLimits};
 use crate::record::Plan;
@@ -7,12 +7,12 @@ use super::NodeInstance;
 use super::slugs::extended;
 use crate::run::{Refined, TaskRun};
 
-/// The name of a leaf's task: that of its operator, and a number from the second handler on (spec 15).
+/// The name of a leaf's task: the name of its operator, followed by a number from the second handler on (spec 15).
 pub(super) fn slug(id: &Slug, attempt: u32) -> Slug {
     if attempt <= 1 { id.clone() } else { extended(id, &format!("again-{attempt}")) }
 }
 
-/// The limits of its node are those of a leaf: they may have been changed since it was opened.
+/// Gives the limits of its node to a leaf, because they may have changed since it was opened.
 pub(super) fn limit(task: &mut TaskRun, limits: &TaskLimits) {
     let Some(policy) = task.skill.as_mut() else { return };
     policy.limits.max_output_bytes = limits.max_output_bytes;
@@ -22,7 +22,7 @@ pub(super) fn limit(task: &mut TaskRun, limits: &TaskLimits) {
     }
 }
 
-/// The task of a leaf that was opened; `None` for an operator with children.
+/// The task of an opened leaf. `None` for an operator with children.
 pub(super) fn task(op: &NodeInstance) -> Option<TaskRun> {
     let (title, policy, writer, calls) = match &op.opened.as_ref()?.plan {
         Plan::Handler(plan) => (plan.title.clone(), plan.policy.clone(), plan.writer.clone(), Vec::new()),
@@ -51,7 +51,7 @@ pub(super) fn task(op: &NodeInstance) -> Option<TaskRun> {
     });
     task.skill = Some(policy);
     task.writer = writer;
-    // There is nothing to refine: its inputs are bound.
+    // A leaf needs no refinement, because its inputs are bound.
     task.refined = Refined::Done;
     task.round = 1;
     Some(task)

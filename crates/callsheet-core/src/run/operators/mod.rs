@@ -1,15 +1,15 @@
-//! Operators of a task tree as states of the same run (spec "Templates" 8).
+//! The operators of a task tree as states of the same run (spec "Templates" 8).
 //!
-//! A [`NodeInstance`] is one execution of one node of the recorded tree: it gathers nested inputs, is opened, goes through
-//! its children, and is closed. Whatever needs a value (binding names, the test of a `cond`, the verdict on a loop,
-//! the result) is an *evaluation*: pure code outside of the machine whose outcome is a fact. The machine itself only
-//! decides what comes next, as `template::operators` say: an operator looks at its parts and says which of them to open, or
-//! which evaluation is outstanding.
+//! A [`NodeInstance`] is one execution of one node of the recorded tree. It gathers nested inputs, opens, runs its
+//! children, and closes. Everything that needs a value (binding names, the test of a `cond`, the verdict on a loop,
+//! the result) is an *evaluation*: pure code outside the machine, whose outcome is recorded as an event. The machine
+//! only decides what comes next, as `template::operators` say: an operator examines its parts and says which of them
+//! to open, or which evaluation is outstanding.
 //!
 //! A leaf (a handler or a process) is a `TaskRun` like a task of a sheet, so units, slots, gates, limits, tool calls,
 //! resume and views are the same code.
 //!
-//! What a model asks for at run time, a subtask, is no node of the recorded tree: the template that runs is recorded when
+//! A subtask, which a model asks for at run time, is not a node of the recorded tree. Its template is recorded when
 //! the request is opened (`subtask`).
 
 mod check;
@@ -47,20 +47,20 @@ pub(in crate::run) use tree::{TreeQuery, Trees};
 pub use items::{FOR_EACH, ITEMS};
 pub use subtask::{SPAWN_SUBTASK, SUBTASK_REQUEST};
 
-/// Where a task of the tree stands.
+/// The state of a tree task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpState {
-    /// Operators nested in its inputs or arguments run.
+    /// The operators nested in its inputs or arguments are running.
     Gathering,
     /// An evaluation is outstanding.
     Due(EvalPhase),
-    /// Its context is looked up; then it is opened.
+    /// Its context is being looked up. Then it opens.
     Seeking,
-    /// A model chooses among the files that were found; then it is opened.
+    /// A model is choosing among the files that were found. Then it opens.
     Matching,
-    /// Its children, or its leaf, run.
+    /// Its children, or its leaf, are running.
     Open,
-    /// It has come back.
+    /// It has returned.
     Closed,
 }
 
@@ -69,97 +69,97 @@ pub enum OpState {
 pub struct Reparse {
     /// The result of the failed handler, as JSON.
     pub first: BlobId,
-    /// Asks for the split.
+    /// The template that asks for the split.
     pub ask: Template,
-    /// What runs in its place, once the split was checked.
+    /// The template that replaces the task, once the split was checked.
     pub grown: Option<Template>,
 }
 
 /// One execution of one node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeInstance {
-    /// Its name in the run; a leaf's first `TaskRun` has the same.
+    /// Its name in the run. The first `TaskRun` of a leaf has the same name.
     pub id: Slug,
-    /// Its place in the order of opening.
+    /// Its number in the order of opening.
     pub number: usize,
-    /// The tree it is of, by number.
+    /// The number of its tree.
     pub mount: usize,
-    /// What opened it, by number; `None`: the top task.
+    /// The number of the task that opened it. `None` for the top task.
     pub parent: Option<usize>,
-    /// As what.
+    /// Its place in the task that opened it.
     pub place: ChildSlot,
-    /// The template its node belongs to, by the name that calls use.
+    /// The template that its node belongs to, by the name that calls use.
     pub template: String,
-    /// Nesting of subtasks; the top task has 0.
+    /// The nesting depth of subtasks. 0 for the top task.
     pub depth: u32,
-    /// Where it stands.
+    /// Its state.
     pub state: OpState,
-    /// Evaluations so far.
+    /// The number of evaluations so far.
     pub evaluations: u32,
-    /// What is looked up for it.
+    /// The lookup that is outstanding for it, if there is one.
     pub seeks: Option<BlobId>,
-    /// Lookups so far, over the whole log.
+    /// The number of lookups so far, over the whole log.
     pub lookups: u32,
     /// What was found for it.
     pub retrieval: Option<Retrieval>,
-    /// It is the first of the run that found the index empty.
+    /// Whether it is the first task of the run that found the index empty.
     pub tells_empty_index: bool,
-    /// What it became when it was opened.
+    /// The result of opening it.
     pub opened: Option<Opened>,
-    /// How it came back.
+    /// The result of closing it.
     pub closed: Option<Closed>,
-    /// Children by number, in the order they were opened.
+    /// The numbers of its children, in the order in which they were opened.
     pub children: Vec<usize>,
-    /// How many of them, without those nested in its inputs, stand where.
+    /// How many of its children are in which state, without those nested in its inputs.
     pub tally: Tally,
-    /// Of a loop: the iteration, from 1.
+    /// For a loop: the iteration, from 1.
     pub iteration: u32,
-    /// Handlers so far (spec 15).
+    /// The number of handlers so far (spec 15).
     pub attempt: u32,
-    /// Handlers before a person had it done again last.
+    /// The number of handlers before a person last had it repeated.
     pub retried: u32,
-    /// What it is part of begins anew without it.
+    /// Whether the task that contains it began again without it.
     pub former: bool,
-    /// Its limit was raised: if it is done again, it continues behind its last part.
+    /// Whether its limit was raised, so that a repetition continues after its last part.
     pub continues: bool,
-    /// A person had it done again last: no call of it or below it has the reply of an earlier call.
+    /// Whether a person last had it repeated. Calls of it and below it then reuse no earlier reply.
     pub asked_anew: bool,
-    /// Results of failed attempts, as JSON.
+    /// The results of failed attempts, as JSON.
     pub attempts: Vec<BlobId>,
-    /// What the next handler is told of the last error.
+    /// What the next handler is told about the last error.
     pub issues: Option<BlobId>,
-    /// Its failed task is split by a model (spec 11).
+    /// The split of its failed task by a model (spec 11).
     pub reparse: Option<Box<Reparse>>,
-    /// Time in which something of it held a slot.
+    /// The time during which a leaf of it had a slot.
     pub clock: Stopwatch,
 }
 
 impl NodeInstance {
-    /// The task that does its work now, if it is a leaf.
+    /// The task that currently does its work, if it is a leaf.
     pub fn leaf(&self) -> Option<Slug> {
         let leaf = matches!(self.opened.as_ref()?.plan, Plan::Handler(_) | Plan::Process { .. });
         leaf.then(|| leaf::slug(&self.id, self.attempt))
     }
 
-    /// Whether a person had done again what a leaf of its did.
+    /// Whether a person has replaced what one of its leaves did.
     pub fn is_replaced(&self, leaf: &Slug) -> bool {
         self.former || (1..=self.retried).any(|attempt| leaf::slug(&self.id, attempt) == *leaf)
     }
 
-    /// It came back and is no success.
+    /// Whether it returned without success.
     pub fn failed(&self) -> bool {
         self.closed.as_ref().is_some_and(|closed| closed.status == crate::template::ReturnStatus::Failed)
     }
 }
 
-/// The call of a template that a tree is executed for.
+/// The call of a template for which a tree is executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// The task that made it.
+    /// The task that made the call.
     pub task: Slug,
-    /// Execution run.
+    /// Execution.
     pub run: ExecutionId,
-    /// Id of the call.
+    /// The id of the call.
     pub call: String,
 }
 
@@ -167,33 +167,33 @@ pub struct Caller {
 #[derive(Clone, Debug, PartialEq)]
 struct Mount {
     tree: Arc<Tree>,
-    /// Its top task, by number.
+    /// The number of its top task.
     top: usize,
-    /// For whom; `None`: the run is of that template.
+    /// The call for which it is executed. `None` if the run is of that template.
     caller: Option<Caller>,
 }
 
-/// The recorded trees and what was opened of them.
+/// The recorded trees and their opened nodes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Operators {
     mounts: Vec<Mount>,
     list: Nodes,
     numbers: BTreeMap<Slug, usize>,
-    /// Leaves by their tasks.
+    /// The numbers of leaves, by their tasks.
     leaves: BTreeMap<Slug, usize>,
-    /// Somebody was told that the index is empty.
+    /// Whether a person was told that the index is empty.
     empty_index_told: bool,
-    /// A person had something done again.
+    /// Whether a person had anything repeated.
     retries: bool,
 }
 
 impl Operators {
-    /// The tree of a run of a template; `None` for a run of a sheet, whatever its tasks call.
+    /// The tree of a template run. `None` for a run of a sheet, whatever its tasks call.
     pub fn tree(&self) -> Option<&Arc<Tree>> {
         self.mounts.first().filter(|mount| mount.caller.is_none()).map(|mount| &mount.tree)
     }
 
-    /// The tree that a task is of.
+    /// The tree to which a task belongs.
     pub fn tree_of(&self, op: &NodeInstance) -> Option<&Arc<Tree>> {
         self.mounts.get(op.mount).map(|mount| &mount.tree)
     }
@@ -203,64 +203,64 @@ impl Operators {
         self.mounts.iter().map(|mount| &mount.tree)
     }
 
-    /// The call that a tree is executed for, by its number.
+    /// The call for which a tree is executed, by the number of the tree.
     pub fn caller(&self, mount: usize) -> Option<&Caller> {
         self.mounts.get(mount)?.caller.as_ref()
     }
 
-    /// The top task of a tree, by its number.
+    /// The top task of a tree, by the number of the tree.
     pub fn top_of(&self, mount: usize) -> Option<&NodeInstance> {
         self.list.get(self.mounts.get(mount)?.top)
     }
 
-    /// In the order they were opened, without those that count no more.
+    /// The tree tasks in the order in which they were opened, without those that no longer count.
     pub fn iter(&self) -> impl Iterator<Item = &NodeInstance> {
         self.list.iter().filter(|op| !op.former)
     }
 
-    /// Those that were opened and have not come back.
+    /// The tree tasks that were opened and have not returned.
     pub(super) fn open(&self) -> impl Iterator<Item = &NodeInstance> {
         self.list.open()
     }
 
-    /// By number.
+    /// The tree task with this number.
     pub fn at(&self, number: usize) -> Option<&NodeInstance> {
         self.list.get(number)
     }
 
-    /// By name.
+    /// The tree task with this name.
     pub fn get(&self, id: &Slug) -> Option<&NodeInstance> {
         self.list.get(*self.numbers.get(id)?)
     }
 
-    /// The one whose leaf a task is.
+    /// The tree task whose leaf is the given task.
     pub fn of_leaf(&self, task: &Slug) -> Option<&NodeInstance> {
         self.list.get(*self.leaves.get(task)?)
     }
 
-    /// By its name or that of its handler.
+    /// The tree task with this name, or whose handler has this name.
     pub(super) fn named(&self, slug: &Slug) -> Option<&NodeInstance> {
         self.get(slug).or_else(|| self.of_leaf(slug))
     }
 
-    /// Every task of every tree is looked at again.
+    /// Marks every task of every tree for examination.
     pub(super) fn look_again(&mut self) {
         self.list.touch_all();
     }
 
-    /// Whether a tree was ever executed here.
+    /// Whether the run ever executed a tree.
     pub(super) fn has_any(&self) -> bool {
         !self.mounts.is_empty()
     }
 
-    /// Tasks of a tree that has not come back.
+    /// Whether a tree has tasks that have not returned.
     pub(super) fn are_at_work(&self) -> bool {
         let mut tops = self.mounts.iter().filter_map(|mount| self.list.get(mount.top));
         tops.any(|top| top.closed.is_none() && !top.former)
     }
 
-    /// Whether two tasks are leaves of one place in what runs: handlers or processes one after another, or those of a part
-    /// that began anew.
+    /// Whether two tasks are leaves at one place of a tree: successive handlers or processes, or those of a part that
+    /// began again.
     pub(super) fn are_of_one_place(&self, one: &Slug, other: &Slug) -> bool {
         let Some((one, other)) = self.of_leaf(one).zip(self.of_leaf(other)) else { return false };
         let caller = |op: &NodeInstance| self.caller(op.mount).map(|caller| &caller.task);
@@ -268,33 +268,33 @@ impl Operators {
             && self.ancestry(one).map(|op| &op.place).eq(self.ancestry(other).map(|op| &op.place))
     }
 
-    /// The top task of a run of a template.
+    /// The top task of a template run.
     pub fn top(&self) -> Option<&NodeInstance> {
         self.list.get(0).filter(|_| self.tree().is_some())
     }
 
-    /// It and everything that opened it, from the inside out.
+    /// A tree task and the tasks that opened it, from the inside out.
     pub fn ancestry<'a>(&'a self, op: &'a NodeInstance) -> impl Iterator<Item = &'a NodeInstance> {
         std::iter::successors(Some(op), |op| self.at(op.parent?))
     }
 
-    /// Its children in the order they were opened.
+    /// The children of a tree task, in the order in which they were opened.
     pub fn children<'a>(&'a self, op: &'a NodeInstance) -> impl Iterator<Item = &'a NodeInstance> {
         op.children.iter().filter_map(|number| self.at(*number))
     }
 
-    /// Those that are not nested in its inputs, as its operator is told of them.
+    /// The children that are not nested in its inputs, as its operator sees them.
     pub fn parts(&self, op: &NodeInstance) -> Vec<Part> {
         self.children(op).filter(|child| !child.place.is_nested()).map(NodeInstance::as_part).collect()
     }
 
-    /// Its child at a place.
+    /// The child at a place.
     pub fn child<'a>(&'a self, op: &'a NodeInstance, place: ChildSlot) -> Option<&'a NodeInstance> {
-        // Who asks mostly asks for the last.
+        // Callers mostly ask for the last child.
         op.children.iter().rev().filter_map(|number| self.at(*number)).find(|child| child.place == place)
     }
 
-    /// It failed, and no task or part that it is made of did so before: what it gave does not fit, or it was refused.
+    /// Whether it failed by itself, so that no part failed before: its own result does not fit, or it was refused.
     pub fn failed_by_itself(&self, op: &NodeInstance) -> bool {
         let node = self.node(op);
         let collects = node.is_some_and(|node| node.kind.operator().collects());
@@ -308,8 +308,8 @@ impl Operators {
         op.failed() && op.leaf().is_none() && !by_parts && !nested.any(NodeInstance::failed)
     }
 
-    /// Its place in the recorded tree. `None` for a subtask, which has no node of its own, only a body; otherwise for a
-    /// recorded tree that does not hold it, which is a defect.
+    /// Its place in the recorded tree. `None` for a subtask, which has no node of its own, only a body. `None` for
+    /// any other task is a defect.
     pub fn work(&self, op: &NodeInstance) -> Option<Work<'_>> {
         let tree = self.tree_of(op)?;
         let Some(parent) = op.parent.and_then(|number| self.at(number)) else {
@@ -333,7 +333,7 @@ impl Operators {
         }
     }
 
-    /// Its node; `None` for the script of a loop.
+    /// Its node. `None` for the script of a loop.
     pub fn node(&self, op: &NodeInstance) -> Option<&Node> {
         match self.work(op)? {
             Work::Node(node) => Some(node),
@@ -342,17 +342,17 @@ impl Operators {
     }
 }
 
-/// An open task, as its operator is told of it.
+/// An open task, as its operator sees it.
 #[derive(Clone, Copy)]
 struct View<'a> {
     operators: &'a Operators,
     op: &'a NodeInstance,
-    /// Whether a tool writes.
+    /// Says whether a tool writes.
     writes: &'a dyn Fn(&str) -> bool,
 }
 
 impl NodeInstance {
-    /// What its parent's operator is told of it.
+    /// The task as its parent's operator sees it.
     pub fn as_part(&self) -> Part {
         Part {
             number: self.number,
@@ -390,7 +390,7 @@ impl Parts for View<'_> {
     }
 }
 
-/// What an open task does next: it waits for its leaf, or does what its operator says.
+/// The next move of an open task: it waits for its leaf, or does what its operator says.
 fn next(view: &View<'_>, node: &Node, opened: &Opened) -> Move {
     match &opened.plan {
         Plan::Handler(_) | Plan::Process { .. } => Move::Wait,
@@ -398,7 +398,7 @@ fn next(view: &View<'_>, node: &Node, opened: &Opened) -> Move {
     }
 }
 
-/// What a task with one part does next.
+/// The next move of a task with one part.
 fn only(view: &View<'_>, place: ChildSlot) -> Move {
     match view.after(place) {
         Ok(_) => Move::Owe(EvalPhase::Close),

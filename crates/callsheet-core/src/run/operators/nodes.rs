@@ -1,8 +1,8 @@
-//! The tasks of all trees by number, and which of them are worth a look. A fact concerns one task or two, so that work per
-//! fact must not grow with what was opened.
+//! The tasks of all trees by number, and sets of tasks that may need attention. An event concerns one or two tasks,
+//! so the work for an event must not grow with the number of opened tasks.
 //!
-//! Whatever changes a task goes through [`Nodes::change`]; the sets below follow. A set may hold too much and never too little:
-//! `Run::is_settled` compares with a run that looks at all of them all the time.
+//! All changes to a task go through [`Nodes::change`], which updates the sets below. A set may contain too many tasks
+//! and never too few. `Run::is_settled` compares the result with a run that always examines all tasks.
 
 use std::collections::BTreeSet;
 
@@ -10,23 +10,23 @@ use crate::template::operators::Tally;
 
 use super::{NodeInstance, OpState};
 
-/// Tasks of trees in the order they were opened.
+/// The tasks of trees in the order in which they were opened.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Nodes {
     list: Vec<NodeInstance>,
-    /// Those that may have something to do: they, or a part of them, changed since they were asked last.
+    /// Tasks that may have something to do, because they or one of their parts changed since the last examination.
     touched: BTreeSet<usize>,
-    /// Those that owe an evaluation.
+    /// Tasks with an outstanding evaluation.
     due: BTreeSet<usize>,
-    /// Those that look something up.
+    /// Tasks with an outstanding lookup.
     seeking: BTreeSet<usize>,
-    /// Those that were opened and have not come back.
+    /// Tasks that were opened and have not returned.
     open: BTreeSet<usize>,
-    /// Those whose clock runs.
+    /// Tasks whose clock runs.
     timed: BTreeSet<usize>,
 }
 
-/// What is known follows from the tasks.
+/// The sets follow from the tasks.
 impl PartialEq for Nodes {
     fn eq(&self, other: &Self) -> bool {
         self.list == other.list
@@ -46,7 +46,7 @@ impl Nodes {
         self.list.iter()
     }
 
-    /// Opens a task, as the last child of its parent.
+    /// Adds a task as the last child of its parent.
     pub fn push(&mut self, op: NodeInstance) {
         let (number, parent) = (op.number, op.parent);
         let nested = op.place.is_nested();
@@ -59,7 +59,7 @@ impl Nodes {
         }
     }
 
-    /// Changes a task.
+    /// Changes a task and updates the sets.
     pub fn change(&mut self, number: usize, change: impl FnOnce(&mut NodeInstance)) {
         let Some(op) = self.list.get_mut(number) else { return };
         let (before, children) = (op.counts(), op.children.len());
@@ -91,40 +91,40 @@ impl Nodes {
         }
     }
 
-    /// It, and what it is part of, may have something to do.
+    /// Marks a task and the tasks that contain it for examination.
     pub fn touch(&mut self, number: usize) {
         self.touched.insert(number);
         self.touched.extend(self.list.get(number).and_then(|op| op.parent));
     }
 
-    /// Anything may have something to do.
+    /// Marks all tasks for examination.
     pub fn touch_all(&mut self) {
         self.touched = (0..self.list.len()).collect();
     }
 
-    /// The last task before this number that may have something to do; it is asked now.
+    /// Removes and returns the last marked task before this number.
     pub fn take_before(&mut self, number: usize) -> Option<usize> {
         let last = self.touched.range(..number).next_back().copied()?;
         self.touched.remove(&last);
         Some(last)
     }
 
-    /// Those that owe an evaluation, in the order they were opened.
+    /// The tasks with an outstanding evaluation, in the order in which they were opened.
     pub fn due(&self) -> impl Iterator<Item = &NodeInstance> {
         self.due.iter().filter_map(|number| self.get(*number))
     }
 
-    /// Those that look something up, in the order they were opened.
+    /// The tasks with an outstanding lookup, in the order in which they were opened.
     pub fn seeking(&self) -> impl Iterator<Item = &NodeInstance> {
         self.seeking.iter().filter_map(|number| self.get(*number))
     }
 
-    /// Those that were opened and have not come back, in that order.
+    /// The tasks that were opened and have not returned, in the order in which they were opened.
     pub fn open(&self) -> impl Iterator<Item = &NodeInstance> {
         self.open.iter().filter_map(|number| self.get(*number))
     }
 
-    /// The clocks of these run from `now` on, and no others.
+    /// Runs the clocks of exactly these tasks from `now` on.
     pub fn set_clocks(&mut self, running: BTreeSet<usize>, now: u64) {
         for number in self.timed.union(&running) {
             if let Some(op) = self.list.get_mut(*number) {
@@ -136,7 +136,7 @@ impl Nodes {
 }
 
 impl NodeInstance {
-    /// What it adds to the tally of what it is part of, once it is opened.
+    /// The contribution of an opened task to the tally of the task that contains it.
     fn counts(&self) -> Tally {
         let is = |counts: bool| usize::from(counts && self.closed.is_some());
         let fatal = self.closed.as_ref().is_some_and(|closed| closed.fatal);

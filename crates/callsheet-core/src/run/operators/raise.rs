@@ -1,4 +1,4 @@
-//! A person raises a limit of one task of a tree. It counts for every task of the same node.
+//! Raises a limit of one task of a tree for a person. The new limit is valid for every task of the same node.
 
 use std::sync::Arc;
 
@@ -10,20 +10,20 @@ use crate::template::{ErrorKind, Halt, Node, Reason, Resource, TaskError};
 use super::NodeInstance;
 use super::tree::Trees;
 
-/// Iterations of a loop.
+/// The iterations of a loop.
 const ITERATIONS: &str = "max_iterations";
-/// Attempts at one task.
+/// The attempts at one task.
 const ATTEMPTS: &str = "attempts";
-/// Time of one task.
+/// The time of one task.
 const TIMEOUT: &str = "timeout_seconds";
 
-/// A limit of a task, written as `TASK.NAME`.
+/// Splits the name of a task's limit, which is written as `TASK.NAME`.
 pub(in crate::run) fn split(limit: &str) -> Option<(Slug, &str)> {
     let (task, name) = limit.rsplit_once('.')?;
     Some((Slug::new(task), name))
 }
 
-/// What a limit of a task is now, by its name; `None`: it has none of this name.
+/// The current value of a task's limit, by its name. `None` if the task has no such limit.
 pub(in crate::run) fn limit_of(run: &Run, task: &Slug, name: &str) -> Option<f64> {
     if let Some(op) = run.operators.named(task) {
         return of_node(run.operators.node(op)?, name);
@@ -32,7 +32,7 @@ pub(in crate::run) fn limit_of(run: &Run, task: &Slug, name: &str) -> Option<f64
     of_skill(limits, name).or_else(|| default_of(&run.settings().limits, name))
 }
 
-/// The limit of a task by which an error came, as `TASK.NAME`, and what it is now.
+/// The limit of a task that caused an error, as `TASK.NAME`, and its current value.
 pub(in crate::run) fn limit_of_error(run: &Run, error: &TaskError) -> Option<(String, f64)> {
     let name = match &error.kind {
         ErrorKind::ResourceExhaustion { resource, .. } => match resource {
@@ -84,7 +84,7 @@ fn of_skill(limits: &SkillLimits, name: &str) -> Option<f64> {
     }
 }
 
-/// The limit that holds where none is set. Calls, tokens and cost of a task have none.
+/// The value of a limit that is not set. The calls, tokens and cost of a task have no default limit.
 fn default_of(limits: &Limits, name: &str) -> Option<f64> {
     match name {
         "max_turns" => Some(f64::from(limits.max_turns)),
@@ -96,7 +96,7 @@ fn default_of(limits: &Limits, name: &str) -> Option<f64> {
 }
 
 impl Trees<'_> {
-    /// A limit of a task is higher from here on.
+    /// Raises a limit of a task from here on.
     pub fn raise(&mut self, task: &Slug, name: &str, max: f64) {
         let Some(op) = self.0.operators.named(task) else {
             let policy = self.0.tasks.get_mut(task).and_then(|task| task.skill.as_mut());
@@ -116,7 +116,7 @@ impl Trees<'_> {
 }
 
 impl NodeInstance {
-    /// What was opened already has the higher limit, too, and a loop that ended continues behind its last iteration.
+    /// Gives the higher limit to tasks that are already open. A loop that ended continues after its last iteration.
     fn raised(&mut self, name: &str, max: f64) {
         self.continues = name == ITERATIONS;
         if let (TIMEOUT, Some(Plan::Process { timeout_seconds, .. })) =
@@ -127,7 +127,7 @@ impl NodeInstance {
     }
 }
 
-/// The node at this place of those below a node, itself first, in document order.
+/// The node at this place below a node, in document order. The node itself is the first.
 fn nth<'a>(node: &'a mut Node, place: &mut usize) -> Option<&'a mut Node> {
     if *place == 0 {
         return Some(node);
@@ -156,7 +156,7 @@ fn raise_skill(limits: &mut SkillLimits, name: &str, max: f64) {
     }
 }
 
-/// More than any count is the most there is.
+/// Converts a limit to a count. Values above the range become the largest count.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn whole(max: f64) -> u32 {
     max as u32

@@ -1,4 +1,4 @@
-//! After an outage: what failed because no provider could be reached is open again when the run is resumed (spec 15).
+//! Reopens the tasks that failed in an outage, when the run is resumed (spec 15).
 
 use std::collections::BTreeSet;
 
@@ -9,9 +9,10 @@ use super::OpState;
 use super::tree::Trees;
 
 impl Trees<'_> {
-    /// Opens the tasks of a tree that an outage ended, with all above them that failed by them. Returns their leaves.
+    /// Opens the tasks of a tree that an outage ended, and the tasks above that failed because of them. Returns their
+    /// leaves.
     pub fn reopen(&mut self, mount: usize) -> BTreeSet<Slug> {
-        // What failed up to the top; a model was told of a failed subtask, and that stays said.
+        // The failed tasks up to the top. If a model was told of a failed subtask, the subtask stays failed.
         let mut failing = BTreeSet::new();
         for op in self.0.operators.iter().filter(|op| op.mount == mount) {
             let number = op.number;
@@ -22,7 +23,7 @@ impl Trees<'_> {
         }
         let mut leaves = BTreeSet::new();
         let mut reopened = BTreeSet::new();
-        // Children are behind their parents.
+        // Children come after their parents.
         for number in failing.into_iter().rev() {
             let Some(op) = self.0.operators.at(number) else { continue };
             let leaf = op.leaf().filter(|leaf| self.is_unreached(leaf));

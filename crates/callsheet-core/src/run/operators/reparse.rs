@@ -1,5 +1,5 @@
-//! A failed atomic task that a model splits (spec 11): a handler is asked for the split, an evaluation checks it, and
-//! what it gave runs in the place of the task.
+//! A model splits a failed atomic task (spec 11). A handler is asked for the split, an evaluation checks it, and the
+//! resulting template runs in place of the task.
 
 use crate::template::operators::{ChildSlot, EvalPhase, Move, Parts};
 

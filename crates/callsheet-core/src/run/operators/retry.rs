@@ -1,6 +1,6 @@
-//! A person has tasks of the tree done again (spec "Templates" 15). Of a failed one, finished results stay and what failed
-//! begins again; one that succeeded is done as a whole. What stands around it is open again, and what had read its result is
-//! done anew.
+//! Repeats tasks of a tree for a person (spec "Templates" 15). In a failed task, finished results stay and failed
+//! parts begin again. A task that succeeded is repeated as a whole. The tasks around it are opened again, and the
+//! tasks that had read its result are repeated.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use super::tree::{TreeQuery, Trees};
 use super::{NodeInstance, OpState, Operators};
 
 impl TreeQuery<'_> {
-    /// What of a run of a template is retried where nobody says which: the whole of a run that failed; of one that came
-    /// back whole what failed on the way and was only collected.
+    /// The tasks of a template run that are retried if a person names none. If the run failed, this is the whole run.
+    /// If it succeeded, these are the tasks whose failures it only collected.
     pub fn failed(self) -> Vec<Slug> {
         let operators = &self.0.operators;
         if let Some(top) = operators.top().filter(|top| top.failed()) {
@@ -30,7 +30,7 @@ impl TreeQuery<'_> {
 }
 
 impl Trees<'_> {
-    /// What templates limit now counts from here on; what was spent stays spent.
+    /// Applies the current limits of the templates from here on. Earlier use still counts.
     pub fn change_limits(&mut self, limits: &BTreeMap<String, Vec<TaskLimits>>) {
         for mount in &mut self.0.operators.mounts {
             let tree = Arc::make_mut(&mut mount.tree);
@@ -49,7 +49,7 @@ impl Trees<'_> {
         }
     }
 
-    /// A task of the run's own tree begins again, by its name or that of its handler.
+    /// Repeats a task of the run's own tree, named by its own name or that of its handler.
     pub fn retry(&mut self, slug: &Slug) {
         let Some(number) = self.0.operators.named(slug).map(|op| op.number) else { return };
         self.retry_op(number);
@@ -61,7 +61,7 @@ impl Trees<'_> {
         self.0.in_flight.end(&EffectKey::Conclude);
     }
 
-    /// A task of a tree that came back begins again, with what stands around it.
+    /// Repeats a returned tree task and opens the tasks around it.
     pub fn retry_op(&mut self, number: usize) {
         let Ok((after, begun)) = self.0.operators.retried(number) else { return };
         self.0.operators = after;
@@ -70,10 +70,10 @@ impl Trees<'_> {
 }
 
 impl Operators {
-    /// What the trees are when a task that came back begins again, and the leaves with a new handler or process.
+    /// The trees after a repetition of a returned task, and the leaves with a new handler or process.
     ///
     /// # Errors
-    /// What read its result is still at work.
+    /// A task that read its result is still running.
     pub(in crate::run) fn retried(&self, number: usize) -> Result<(Self, Vec<usize>), Reject> {
         let mut after = self.clone();
         let mut begun = Vec::new();
@@ -90,8 +90,8 @@ impl Operators {
         Ok((after, begun))
     }
 
-    /// Begins again what of a task that came back did not give what it should. `begun`: leaves with a new handler or
-    /// process.
+    /// Repeats the parts of a returned task that did not give the required result. Adds leaves with a new handler or
+    /// process to `begun`.
     fn begin_again(&mut self, number: usize, begun: &mut Vec<usize>) -> Result<(), Reject> {
         let Some(op) = self.at(number) else { return Ok(()) };
         if op.reparse.is_some() || op.leaf().is_some() {
@@ -118,7 +118,7 @@ impl Operators {
         match all.last() {
             _ if !again.is_empty() => {}
             _ if !opened => return self.gather_again(number, begun),
-            // All parts came back well, and what they gave does not do: the one whose result it is, or all.
+            // All parts succeeded, but the result is not good enough. Repeat the part that gave it, or all parts.
             Some(last) if gives_its_last => again.push(*last),
             _ => return self.begin_anew(number, begun),
         }
@@ -129,7 +129,7 @@ impl Operators {
         Ok(())
     }
 
-    /// Does a task anew as a whole. Its inputs stay as they were bound.
+    /// Repeats a task as a whole. Its inputs stay bound.
     fn begin_anew(&mut self, number: usize, begun: &mut Vec<usize>) -> Result<(), Reject> {
         let Some(op) = self.at(number) else { return Ok(()) };
         if op.leaf().is_some() {
@@ -141,12 +141,12 @@ impl Operators {
         Ok(())
     }
 
-    /// Whether the result of the last part is that of the whole.
+    /// Whether the result of the last part is the result of the whole.
     fn gives_its_last(&self, op: &NodeInstance) -> bool {
         self.node(op).is_none_or(|node| node.kind.facts().gives_its_last)
     }
 
-    /// What stands around a task that begins again is open again, and what read its result is done anew.
+    /// Opens the tasks around a repeated task and repeats the tasks that read its result.
     fn open_above(&mut self, number: usize, begun: &mut Vec<usize>) -> Result<(), Reject> {
         let mut below = number;
         while let Some(above) = self.at(below).and_then(|op| op.parent) {
@@ -186,7 +186,7 @@ impl Operators {
         node.is_some_and(|node| node.kind.facts().in_order)
     }
 
-    /// A new handler or process, with a session, turns and time of its own.
+    /// Starts a new handler or process with its own session, turns and time.
     fn begin_leaf(&mut self, number: usize, begun: &mut Vec<usize>) -> Result<(), Reject> {
         self.detach(number, |part| matches!(part.place, ChildSlot::Split | ChildSlot::Regrown))?;
         self.next_handler(number);
@@ -205,7 +205,7 @@ impl Operators {
         });
     }
 
-    /// It is bound anew, from what is nested in it: nothing of what it did stays.
+    /// Makes a task gather its nested inputs again. Its former results are dropped.
     fn gather_again(&mut self, number: usize, begun: &mut Vec<usize>) -> Result<(), Reject> {
         self.detach(number, |part| part.place == ChildSlot::Match || !part.place.is_nested())?;
         if self.at(number).is_some_and(|op| op.leaf().is_some()) {
@@ -227,7 +227,7 @@ impl Operators {
         });
     }
 
-    /// Children that are done anew are none any more. One that still works is in the way.
+    /// Detaches the children that are repeated. Fails if one of them is still running.
     fn detach(&mut self, number: usize, which: impl Fn(&NodeInstance) -> bool) -> Result<(), Reject> {
         let Some(op) = self.at(number) else { return Ok(()) };
         let gone: Vec<usize> = op.children.iter().copied().filter(|part| self.at(*part).is_some_and(&which)).collect();

@@ -1,5 +1,5 @@
-//! Looking up the context of a task before it is opened (spec 5, 13). What was found is a fact, so a resume looks up
-//! nothing again; a lookup that failed is tried once more.
+//! Looks up the context of a task before it opens (spec 5, 13). The result is recorded as an event, so a resume
+//! repeats no lookup. A failed lookup is tried once more.
 
 use crate::nouns::{BlobId, Slug};
 use crate::record::{EffectKey, Retrieval};
@@ -9,11 +9,11 @@ use crate::template::operators::EvalPhase;
 use super::tree::{TreeQuery, Trees};
 use super::{NodeInstance, OpState};
 
-/// A failed lookup is tried once more (spec 5).
+/// The maximum number of tries for a lookup (spec 5).
 const TRIES: u32 = 2;
 
 impl TreeQuery<'_> {
-    /// Lookups to make, in the order their tasks were opened. They hold no slot.
+    /// The outstanding lookups, in the order in which their tasks were opened. They use no slot.
     pub fn retrievals(self) -> Vec<Effect> {
         let (operators, works) = (&self.0.operators, self.0.stage().is_working());
         let seeking = operators.list.seeking().filter(|_| works);
@@ -34,7 +34,7 @@ impl Trees<'_> {
         });
     }
 
-    /// Context was looked up.
+    /// Applies the result of a lookup.
     pub fn retrieved(&mut self, task: &Slug, n: u32, retrieval: &Retrieval, empty_index: bool) {
         let Some(number) = self.0.operators.numbers.get(task).copied() else { return };
         self.0.in_flight.end(&EffectKey::Retrieve { task: task.clone(), n });

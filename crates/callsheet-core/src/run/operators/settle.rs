@@ -1,4 +1,4 @@
-//! What follows in the tree without anybody doing anything: children open, evaluations become due, the run ends with
+//! Makes the transitions of trees that need no new input: opens children, requests evaluations, and ends the run with
 //! its top task.
 
 use crate::nouns::{Slug, ToolEffect};
@@ -9,7 +9,7 @@ use super::{NodeInstance, OpState, Operators, View};
 use crate::run::{Effect, Stage, State, TaskRun};
 
 impl Trees<'_> {
-    /// Moves every task of a tree that can be moved.
+    /// Moves every tree task that can move.
     pub fn step(&mut self) -> bool {
         for leaf in self.0.tasks.changed() {
             if let Some(number) = self.0.operators.leaves.get(&leaf.task.slug) {
@@ -17,7 +17,8 @@ impl Trees<'_> {
             }
         }
         let mut moved = false;
-        // Children are behind their parents, so a parent hears of a child in the same turn from the back.
+        // Children come after their parents. Going backwards, a parent sees the moves of its children in the same
+        // turn.
         let mut before = self.0.operators.list.len();
         while let Some(number) = self.0.operators.list.take_before(before) {
             before = number;
@@ -94,8 +95,8 @@ impl<'a> TreeQuery<'a> {
         View { operators: &self.0.operators, op, writes }
     }
 
-    /// A leaf whose work is over is closed; one whose handler asks for subtasks opens them. Subtasks that still run when
-    /// their handler has ended come back first.
+    /// The next move of a leaf. A leaf whose work is over closes. If its handler asks for subtasks, they open.
+    /// Subtasks that are still running when their handler has ended return first.
     fn next_of_leaf(self, op: &NodeInstance, leaf: &Slug) -> Move {
         let Some(task) = self.0.tasks.get(leaf) else { return Move::Wait };
         if !task.state().is_ended() {
@@ -110,7 +111,7 @@ impl<'a> TreeQuery<'a> {
         self.0.tasks.get(leaf).is_some_and(|task| task.state() == State::Cancelled)
     }
 
-    /// Evaluations to make, in the order their tasks were opened.
+    /// The outstanding evaluations, in the order in which their tasks were opened.
     pub fn evaluations(self) -> Vec<Effect> {
         let works = self.0.stage().is_working();
         let due = self.0.operators.list.due().filter(|_| works);
@@ -121,19 +122,20 @@ impl<'a> TreeQuery<'a> {
         due.filter_map(evaluate).collect()
     }
 
-    /// A writer, or a process whose tool does not only read.
+    /// Whether the task is a writer, or a process whose tool does not only read.
     pub fn can_write(self, task: &TaskRun) -> bool {
         let mut tools = task.skill.iter().flat_map(|skill| &skill.tools);
         task.writer.is_some() || task.is_process() && tools.any(|tool| self.0.policy(tool).effect != ToolEffect::Read)
     }
 
-    /// In a tree a writer works beside no other writer (spec 8). One that waits for a person does not work: asking is not
-    /// writing. A process may be asked about all the same: it begins when it has the turn.
+    /// Whether the task may write now. In a tree, only one writer works at a time (spec 8). A writer that waits for a
+    /// person does not count as working. A person may be asked about a process at any time. The process starts in its
+    /// turn.
     pub fn writes_alone(self, task: &TaskRun) -> bool {
         self.writes_meanwhile(task).is_none()
     }
 
-    /// The writer at work for which a task of a tree that can write waits before it begins.
+    /// The writer at work that a tree task must wait for before it begins to write.
     pub fn writes_meanwhile(self, task: &TaskRun) -> Option<&'a TaskRun> {
         if task.is_process() || !self.is_writer_of_tree(task) {
             return None;
@@ -146,12 +148,12 @@ impl<'a> TreeQuery<'a> {
         })
     }
 
-    /// Whether a writer of a tree may go on: no other one works, nor does one come first that may.
+    /// Whether a writer of a tree may go on. It may not if another writer is at work or has an earlier turn.
     pub fn has_the_turn(self, task: &TaskRun) -> bool {
         self.has_turn_before(task).is_none()
     }
 
-    /// The writer that has its turn before another one of a tree.
+    /// The writer whose turn is before that of a writer of a tree.
     pub fn has_turn_before(self, task: &TaskRun) -> Option<&'a TaskRun> {
         if task.holds_slot() || !self.is_writer_of_tree(task) {
             return None;
@@ -171,7 +173,7 @@ impl<'a> TreeQuery<'a> {
         self.0.operators.of_leaf(&task.task.slug).is_some() && self.can_write(task)
     }
 
-    /// Nothing of the task goes on before a person has answered, or a subtask has come back.
+    /// Whether the task only waits for a person's answer or for a subtask.
     fn rests(self, task: &TaskRun) -> bool {
         let mut open = task.runs.iter().filter(|run| !run.is_ended());
         open.all(|run| {

@@ -1,13 +1,13 @@
-//! Names of tasks of a tree.
+//! The names of tree tasks.
 
 use crate::nouns::Slug;
 
-/// Longest slug (spec 6.2).
+/// The longest slug (spec 6.2).
 const LONGEST: usize = 64;
-/// Letters of the hash that ends a shortened one.
+/// The number of letters of the hash at the end of a shortened slug.
 const HASHED: usize = 8;
 
-/// The name of a part of a task: that of the task and one word more.
+/// The name of a part of a task: the name of the task and one more word.
 pub(super) fn extended(id: &Slug, word: &str) -> Slug {
     match id.as_str().split_once('/') {
         Some((caller, own)) => Slug::new(format!("{caller}/{}", slug_of(&[own, word]))),
@@ -15,12 +15,12 @@ pub(super) fn extended(id: &Slug, word: &str) -> Slug {
     }
 }
 
-/// The name of the top task of a call's tree. No task of a list has a `/` in its name.
+/// The name of the top task of a call's tree. It contains a `/`, which no task of a list has in its name.
 pub(super) fn below_caller(caller: &Slug, template: &str) -> Slug {
     Slug::new(format!("{caller}/{}", slug_of(&[template])))
 }
 
-/// A slug of words, shortened with a hash of the whole if it is too long.
+/// Makes a slug from words. A slug that is too long is shortened and gets a hash of the whole.
 pub(super) fn slug_of(words: &[&str]) -> Slug {
     let mut text = String::new();
     for character in words.join("-").chars().flat_map(char::to_lowercase) {

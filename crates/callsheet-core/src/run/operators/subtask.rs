@@ -1,6 +1,6 @@
-//! Subtasks (spec 12): calls of a handler that are tasks of the tree. Each is a child of the handler's operator with one
-//! child of its own, the body of the template that was chosen for it. When it comes back its call has an output, so the
-//! conversation goes on where it was; requests of one turn run beside each other and are answered in their order.
+//! Subtasks (spec 12): calls of a handler that are tasks of the tree. Each is a child of the handler's operator and
+//! has one child itself, the body of its template. When a subtask returns, its call has an output, and the
+//! conversation goes on. The requests of one turn run concurrently and are answered in their order.
 
 use crate::nouns::ToolCall;
 use crate::record::Closed;
@@ -13,7 +13,8 @@ use super::{NodeInstance, OpState, Operators, leaf};
 
 /// The tool by which a model asks for a subtask.
 pub const SPAWN_SUBTASK: &str = "spawn_subtask";
-/// The call that a reply with `CONTINUATION` stands for. No model is offered it, and its output is no tool's.
+/// The call that represents a reply with `CONTINUATION`. It is not offered to models, and no tool produces its
+/// output.
 pub const SUBTASK_REQUEST: &str = "subtask_request";
 
 impl Operators {
@@ -25,7 +26,7 @@ impl Operators {
 }
 
 impl TreeQuery<'_> {
-    /// Calls of a handler that are not opened yet.
+    /// The calls of a handler that are not opened yet.
     pub(super) fn subtasks_asked(self, op: &NodeInstance, task: &TaskRun) -> Vec<ChildSlot> {
         if !task.is_handler() || !task.is_executing() {
             return Vec::new();
@@ -38,7 +39,7 @@ impl TreeQuery<'_> {
             .collect()
     }
 
-    /// What an equal request gave before a person had its handler done again: it is not done twice.
+    /// The result of an equal request from before a person had the handler repeated. The request is not repeated.
     pub(super) fn given_before(self, parent: usize, place: &ChildSlot) -> Option<Closed> {
         let (parent, ChildSlot::Subtask { attempt, call }) = (self.0.operators.at(parent)?, place) else { return None };
         let asked = |attempt: u32, call: u32| {
@@ -56,7 +57,7 @@ impl TreeQuery<'_> {
 }
 
 impl Trees<'_> {
-    /// The task that was opened last has come back already.
+    /// Closes the task that was opened last with a result that already exists.
     pub(super) fn op_given(&mut self, closed: &Closed) {
         let number = self.0.operators.list.len().saturating_sub(1);
         self.change_op(number, |op| {
@@ -66,8 +67,8 @@ impl Trees<'_> {
         self.answer_call(number, closed);
     }
 
-    /// A subtask came back: its result is the output of the call that asked for it. One that failed because a budget
-    /// above it is spent ends the handler.
+    /// Answers the call that asked for a subtask with the result of the subtask. If the subtask failed because a
+    /// budget above it is used up, the handler ends.
     pub(super) fn answer_call(&mut self, number: usize, closed: &Closed) {
         let Some(op) = self.0.operators.at(number) else { return };
         let ChildSlot::Subtask { attempt, call } = op.place else { return };

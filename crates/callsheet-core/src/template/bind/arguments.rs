@@ -13,24 +13,24 @@ use crate::template::value::{Filled, is_ident};
 use super::environment::{Bound, Datum, Environment, Trust};
 use super::resolve::resolve_text;
 
-/// Why inputs cannot be bound: names without a value and values of wrong types, all at once.
+/// Why inputs cannot be bound: all names without a value and all values of wrong types.
 pub type InputFault = InputFaultDetails;
 
-/// An argument in the environment of its caller.
+/// An argument, evaluated in the environment of its caller.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evaluated {
-    /// The parameter; `None` is positional.
+    /// The parameter. `None` if the argument is positional.
     pub name: Option<String>,
     /// Its value.
     pub bound: Bound,
-    /// It was written as a text, which a typed parameter converts.
+    /// Whether it was written as a text, which a typed parameter converts.
     pub literal: bool,
 }
 
-/// Evaluates an argument. `nested` is the result of an operator that is its value.
+/// Evaluates an argument. `nested` is the result if the value is an operator.
 ///
 /// # Errors
-/// Names without a value.
+/// A name has no value.
 pub fn argument_value(
     argument: &Argument,
     environment: &Environment,
@@ -48,7 +48,7 @@ pub fn argument_value(
         }
         ArgumentValue::Bare(text) => {
             let (bound, literal) = text_value(text, environment, "arg", origin, task, &mut missing);
-            // What a model, a tool or a file filled in never chooses a variable.
+            // A text filled by a model, a tool or a file never chooses a variable.
             let trusted = literal && bound.trust <= Trust::Caller;
             let value = bound.value();
             let named = value.as_str().filter(|_| trusted).map(str::trim).filter(|text| is_ident(text));
@@ -61,7 +61,7 @@ pub fn argument_value(
     if missing.is_empty() { Ok(Evaluated { name: argument.name.clone(), bound, literal }) } else { Err(missing) }
 }
 
-/// A filled text; one placeholder alone keeps the type of its value.
+/// Fills a text. If the text is a single placeholder, its value keeps its type.
 fn text_value(
     text: &Filled,
     environment: &Environment,
@@ -99,11 +99,11 @@ fn from_value(
     })
 }
 
-/// The environment of the body of a called template: of a function template a fresh root, of a standard template the
-/// caller's chain with the arguments inside.
+/// The environment of the body of a called template. A function template has a new root. A standard template has the
+/// chain of its caller with the arguments inside.
 ///
 /// # Errors
-/// Parameters without a value, values of wrong types, arguments that nothing takes.
+/// A parameter has no value, a value has a wrong type, or no parameter takes an argument.
 pub fn bind_call(
     template: &Template,
     arguments: Vec<Evaluated>,
@@ -126,13 +126,13 @@ pub fn bind_call(
     Ok(Environment::root(names.into_iter().filter_map(|(name, bound)| Some((name, bound?)))))
 }
 
-/// A value and whether it was written as a text; `None`: it comes later.
+/// A value, and whether it was written as a text. `None` if the value comes later.
 pub(super) type Given = Option<(Bound, bool)>;
 
-/// The values of parameters; of one that comes later nothing is judged.
+/// The values of parameters. Values that come later are not checked.
 ///
 /// # Errors
-/// Parameters without a value, values of wrong types, arguments that nothing takes.
+/// A parameter has no value, a value has a wrong type, or no parameter takes an argument.
 pub(super) fn bind_params(
     params: &[Param],
     arguments: Vec<(Option<String>, Given)>,
@@ -187,8 +187,8 @@ pub(super) fn bind_params(
     if fault.is_empty() { Ok(names) } else { Err(fault) }
 }
 
-/// An optional input without a value is null: passed on to a parameter that may be left out and takes no null, it is
-/// not given there either.
+/// Whether an argument counts as not given. This is so for the null of an optional input without a value, if the
+/// parameter is optional and does not take null.
 fn is_not_given(bound: &Bound, param: &Param) -> bool {
     let null = bound.value().is_null();
     null && (param.default.is_some() || !param.required)
@@ -196,7 +196,7 @@ fn is_not_given(bound: &Bound, param: &Param) -> bool {
         && !param.kind.holds(&Value::Null)
 }
 
-/// A list or an object that an author wrote out is that value, and no text (spec 4).
+/// Turns a list or an object that an author wrote as text into a value (spec 4).
 pub(super) fn written(bound: Bound, literal: bool) -> Bound {
     let text = match &bound.datum {
         Datum::Json(Value::String(text)) if literal && bound.trust == Trust::Author => text.trim(),
@@ -211,7 +211,8 @@ pub(super) fn written(bound: Bound, literal: bool) -> Bound {
     }
 }
 
-/// A value of a typed parameter; a literal is converted, and a result is a text by what it says.
+/// Converts a value for a typed parameter. A literal is parsed. A result becomes its text if the parameter is a
+/// string.
 fn typed(bound: Bound, kind: ValueType, literal: bool) -> Result<Bound, String> {
     if kind == ValueType::Any {
         return Ok(written(bound, literal));
@@ -227,10 +228,10 @@ fn typed(bound: Bound, kind: ValueType, literal: bool) -> Result<Bound, String> 
     converted.map(|value| Bound::json(value, bound.trust)).ok_or_else(|| type_word(&value).to_owned())
 }
 
-/// Names and values of a task's inputs. `nested` gives the results of operators that are inputs, by input.
+/// The names and values of a task's inputs. `nested` contains the results of inputs that are operators.
 ///
 /// # Errors
-/// Required inputs without a value, and names without one.
+/// A required input has no value, or a name in an input has none.
 pub fn bind_inputs(
     node: &Node,
     environment: &Environment,

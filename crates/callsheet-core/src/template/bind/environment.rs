@@ -1,4 +1,4 @@
-//! Environments: named values with the trust they deserve (spec 1, 4).
+//! Environments: named values and how much each is trusted (spec 1, 4).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,20 +9,20 @@ use serde_json::Value;
 use crate::template::result::{TaskResult, brief, brief_item};
 use crate::template::value::{Path, Step, render};
 
-/// Where a value comes from, the most trusted first. A value made from several has the last of theirs.
+/// The origin of a value, most trusted first. A value made from several has the least trusted of their origins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trust {
-    /// Written in the template.
+    /// An author wrote it in the template.
     #[default]
     Author,
-    /// Given with the run.
+    /// The caller gave it with the run.
     Caller,
-    /// Said by a model.
+    /// A model wrote it.
     Model,
-    /// Printed by a tool or a script.
+    /// A tool or a script printed it.
     Tool,
-    /// Read from a file.
+    /// It was read from a file.
     File,
 }
 
@@ -32,10 +32,11 @@ pub enum Trust {
 pub enum Datum {
     /// A JSON value.
     Json(Value),
-    /// The result of a task: its value, and by `record(…)` the record of its call.
+    /// The result of a task: its value, and through `record(…)` the record of its call.
     #[serde(with = "shared")]
     Result(Arc<TaskResult>),
-    /// An EvaluationResult as JSON, read like a result; before there was one it is null, and so is all of it.
+    /// An EvaluationResult as JSON, which is read like a result. Before the first evaluation, it and all its fields
+    /// are null.
     Evaluation(Value),
     /// Values by index.
     List(Vec<Bound>),
@@ -43,7 +44,7 @@ pub enum Datum {
     Map(BTreeMap<String, Bound>),
 }
 
-/// A result is recorded whole.
+/// Results are recorded as a whole.
 mod shared {
     use std::sync::Arc;
 
@@ -65,7 +66,7 @@ mod shared {
 pub struct Bound {
     /// The value.
     pub datum: Datum,
-    /// The least trusted of what it was made from.
+    /// The lowest trust among its sources.
     pub trust: Trust,
 }
 
@@ -80,7 +81,8 @@ impl Bound {
         Self { datum: Datum::Result(result), trust }
     }
 
-    /// What others go on with, as JSON: of a result its `parsed_content`, else its text; never its record.
+    /// Its value for other tasks, as JSON. The value of a result is its `parsed_content`, or else its text, never its
+    /// record.
     pub fn value(&self) -> Value {
         match &self.datum {
             Datum::Json(value) => value.clone(),
@@ -91,7 +93,7 @@ impl Bound {
         }
     }
 
-    /// As it stands in a text: a result is what it says (spec 4).
+    /// Its text for use in other texts. The text of a result is what the result says (spec 4).
     pub fn text(&self) -> String {
         match &self.datum {
             Datum::Result(result) => result.words().into_owned(),
@@ -100,7 +102,7 @@ impl Bound {
         }
     }
 
-    /// The part of it that steps lead to.
+    /// The part that the steps lead to.
     pub(super) fn at(&self, steps: &[Step]) -> Option<Self> {
         let Some((step, rest)) = steps.split_first() else { return Some(self.clone()) };
         match (&self.datum, step) {
@@ -123,8 +125,8 @@ fn dig<'v>(value: &'v Value, steps: &[Step]) -> Option<&'v Value> {
     })
 }
 
-/// What steps lead to in the value of a result. Only where the value has no such field are the text, the value itself and
-/// what a process left found by their names (spec 4).
+/// What the steps lead to in the value of a result. If the value has no such field, names like `content` and `stdout`
+/// lead to the text, the value itself and the outputs of a process (spec 4).
 fn in_result(result: &TaskResult, steps: &[Step]) -> Option<Value> {
     if let Some(found) = result.parsed_content.as_ref().and_then(|value| dig(value, steps)) {
         return Some(found.clone());
@@ -135,8 +137,8 @@ fn in_result(result: &TaskResult, steps: &[Step]) -> Option<Value> {
     dig(&part, rest).cloned()
 }
 
-/// What steps lead to in the record of a call. Of notes and errors as a whole it is what they say; every single field is
-/// found by its name.
+/// What the steps lead to in the record of a call. Notes and errors as a whole are reduced to what they say. Every
+/// single field is found by its name.
 fn in_record(result: &TaskResult, steps: &[Step]) -> Option<Value> {
     let record = serde_json::to_value(result).ok()?;
     match steps {
@@ -151,7 +153,7 @@ fn in_record(result: &TaskResult, steps: &[Step]) -> Option<Value> {
     }
 }
 
-/// A note. Of errors their kind and their words: only a longer path leads to what else they keep.
+/// A note. Errors are reduced to their kind and message. Only a longer path leads to their other fields.
 fn in_notes(notes: &Value, steps: &[Step]) -> Option<Value> {
     let mut found = dig(notes, steps)?.clone();
     match steps {
@@ -166,12 +168,13 @@ fn in_notes(notes: &Value, steps: &[Step]) -> Option<Value> {
     Some(found)
 }
 
-/// The result that an evaluation is; `None`: there was none.
+/// The result in an evaluation. `None` if there was no evaluation.
 fn evaluated(value: &Value) -> Option<TaskResult> {
     if value.is_null() { None } else { serde_json::from_value(value.clone()).ok() }
 }
 
-/// As in a result. `success` and `feedback` that the value does not have are those of the judgement, in the notes (spec 8).
+/// What the steps lead to in an evaluation. It is read like a result, but `success` and `feedback` may also come from
+/// the judgement in its notes (spec 8).
 fn in_evaluation(value: &Value, steps: &[Step]) -> Option<Value> {
     if value.is_null() {
         return Some(Value::Null);
@@ -186,47 +189,48 @@ fn in_evaluation(value: &Value, steps: &[Step]) -> Option<Value> {
     }
 }
 
-/// Names in scope. Inner ones hide outer ones; a function template begins a chain of its own.
+/// The names in scope. Inner names hide outer ones. A function template starts a chain of its own.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Environment {
     names: Arc<BTreeMap<String, Bound>>,
     outer: Option<Arc<Environment>>,
-    /// The read-only names of a run stand around every other one, and only their fields are names.
+    /// Whether these are the read-only names of a run, which are outside all others. Only their fields can be used as
+    /// names.
     ambient: bool,
 }
 
 impl Environment {
-    /// A chain of its own: the root of a run, a function template, a subtask.
+    /// A new chain: the root of a run, a function template, or a subtask.
     pub fn root(names: impl IntoIterator<Item = (String, Bound)>) -> Self {
         Self { names: Arc::new(names.into_iter().collect()), outer: None, ambient: false }
     }
 
-    /// What the system itself knows of a run and a task: whatever an author or a caller names so hides it (spec 4).
+    /// What Callsheet itself knows of a run and a task. Names of an author or a caller hide these names (spec 4).
     pub fn ambient(names: impl IntoIterator<Item = (String, Bound)>) -> Self {
         Self { ambient: true, ..Self::root(names) }
     }
 
-    /// Further names inside this one.
+    /// An environment with further names inside this one.
     pub fn inner(self: &Arc<Self>, names: impl IntoIterator<Item = (String, Bound)>) -> Self {
         self.around(Arc::new(names.into_iter().collect()))
     }
 
-    /// The same with names that others hold, too.
+    /// An environment with shared further names inside this one.
     pub fn around(self: &Arc<Self>, names: Arc<BTreeMap<String, Bound>>) -> Self {
         Self { names, outer: Some(Arc::clone(self)), ambient: false }
     }
 
-    /// The names of this environment itself.
+    /// The names of this environment without the outer ones.
     pub fn own(&self) -> &BTreeMap<String, Bound> {
         &self.names
     }
 
-    /// Adds or replaces a name here.
+    /// Adds or replaces a name in this environment.
     pub fn bind(&mut self, name: &str, bound: Bound) {
         Arc::make_mut(&mut self.names).insert(name.to_owned(), bound);
     }
 
-    /// What a name is bound to. Those of the system are no variables, only their fields are.
+    /// The value of a name. Names of the system are not variables. Only their fields have values.
     pub fn name(&self, name: &str) -> Option<&Bound> {
         self.layer(name).filter(|(_, ambient)| !ambient).map(|(bound, _)| bound)
     }
@@ -241,13 +245,13 @@ impl Environment {
         }
     }
 
-    /// The value of a path. `None`: nothing binds it, or the way into the value ends.
+    /// The value of a path. `None` if the name is not bound or the path does not exist in the value.
     pub fn find(&self, path: &Path) -> Option<Bound> {
         let (bound, ambient) = self.layer(&path.name)?;
         if ambient && path.steps.is_empty() { None } else { bound.at(&path.steps) }
     }
 
-    /// The path to the field of the same name in the record of the call, for one that leads nowhere in the value.
+    /// For a path that leads nowhere in the value: the path to the field of the same name in the record of the call.
     pub fn record_of(&self, path: &Path) -> Option<String> {
         path.in_record().filter(|record| self.find(record).is_some()).map(|record| record.to_string())
     }

@@ -1,4 +1,4 @@
-//! Binding names to values and filling placeholders (spec 4). Only this module makes [`Resolved`] texts.
+//! Binds names to values and fills placeholders (spec 4). Only this module creates [`Resolved`] texts.
 
 mod arguments;
 mod environment;

@@ -1,4 +1,4 @@
-//! Filling texts: one pass, left to right; what is filled in is never looked at again (spec 4).
+//! Fills texts in one pass from left to right. Inserted text is never examined again (spec 4).
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -12,10 +12,11 @@ use crate::template::value::{Filled, Path, Piece};
 
 use super::{Environment, Trust};
 
-/// Finds the templates that are called.
+/// Finds a called template by its name.
 pub type FindTemplate<'f, 't> = dyn Fn(&str) -> Option<&'t Template> + 'f;
 
-/// A text without open placeholders. Only this module makes one, so a text that reaches a model was filled here.
+/// A text without open placeholders. Only this module creates one, so every text that reaches a model was filled
+/// here.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Resolved {
     text: String,
@@ -29,32 +30,32 @@ impl Resolved {
         &self.text
     }
 
-    /// The least trusted of what was filled in.
+    /// The lowest trust among the inserted values.
     pub fn trust(&self) -> Trust {
         self.trust
     }
 }
 
-/// The texts of a task, filled.
+/// The filled texts of a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ResolvedTask {
-    /// Statement.
+    /// The description of the task.
     pub description: Resolved,
-    /// What the model is told to do; the description if nothing else is said.
+    /// What the model must do. The description if there are no instructions.
     pub instructions: Resolved,
-    /// Joins the base prompt.
+    /// The text that is added to the base prompt.
     pub system: Resolved,
-    /// What a good result looks like.
+    /// What a good result contains.
     pub expected_output: Resolved,
-    /// How it is judged.
+    /// How the result is judged.
     pub criteria: Resolved,
-    /// Literal paths of `file_paths`.
+    /// The literal paths of `file_paths`.
     pub paths: Vec<Resolved>,
     /// The query of a lookup.
     pub query: Resolved,
 }
 
-/// Fills a text. Names without a value are added to `missing`, with their places.
+/// Fills a text. Adds names without a value to `missing`, with their places.
 pub fn resolve_text(
     text: &Filled,
     environment: &Environment,
@@ -87,10 +88,10 @@ pub fn resolve_text(
     out
 }
 
-/// Fills every text of a task; all names without a value are told at once.
+/// Fills all texts of a task and collects all names without a value.
 ///
 /// # Errors
-/// Names without a value.
+/// A name has no value.
 pub fn resolve_task(node: &Node, environment: &Environment, task: &str) -> Result<ResolvedTask, Vec<Missing>> {
     let mut missing = Vec::new();
     let mut fill =
@@ -109,11 +110,11 @@ pub fn resolve_task(node: &Node, environment: &Environment, task: &str) -> Resul
     if missing.is_empty() { Ok(resolved) } else { Err(missing) }
 }
 
-/// Fills the words of a command, each one argument whatever is filled in. Only values of an author or a caller may go
-/// in (spec 8).
+/// Fills the words of a command. Each word stays one argument, whatever is inserted. Only values of an author or a
+/// caller may be inserted (spec 8).
 ///
 /// # Errors
-/// Names without a value, and names of values that are not trusted.
+/// A name has no value, or its value is not trusted.
 pub fn resolve_command(
     command: &Command,
     environment: &Environment,
@@ -133,8 +134,8 @@ pub fn resolve_command(
     if fault.is_empty() { Ok(words) } else { Err(fault) }
 }
 
-/// Names that a template, and what it calls as standard templates, asks its caller for; of a function template its
-/// parameters.
+/// The names that a template, including the standard templates that it calls, needs from its caller. For a function
+/// template, its parameters.
 pub fn names_asked<'a>(template: &'a Template, templates: &FindTemplate<'_, 'a>) -> BTreeSet<String> {
     if let Some(params) = &template.params {
         return params.iter().map(|param| param.name.clone()).collect();
@@ -146,7 +147,7 @@ pub fn names_asked<'a>(template: &'a Template, templates: &FindTemplate<'_, 'a>)
         if template.is_function() || !seen.insert(template.name.clone()) {
             continue;
         }
-        // Every name that nothing inside binds is asked of the outside.
+        // A name that nothing inside binds must come from outside.
         walk(template, &|name| {
             asked.borrow_mut().insert(name.to_owned());
             true
@@ -159,8 +160,8 @@ pub fn names_asked<'a>(template: &'a Template, templates: &FindTemplate<'_, 'a>)
     asked.into_inner()
 }
 
-/// Names that no part of a run can bind, before its first model call: what later steps bind counts as known
-/// (spec 4). `templates` finds the templates that are called.
+/// The names that no part of a run can bind, before its first model call. Names that later steps bind count as known
+/// (spec 4). `templates` finds called templates.
 pub fn missing_before_run<'a>(
     template: &'a Template,
     environment: &Environment,
@@ -192,7 +193,7 @@ pub fn missing_before_run<'a>(
             });
         }
         let nodes = template.body.walk();
-        // What a standard template gets by name, and what stands around the call, is known there.
+        // A standard template sees its arguments by name and the names around the call.
         let mut around = bound.clone();
         around.extend(nodes.iter().copied().flat_map(bound_inside));
         around.extend(template.params.iter().flatten().map(|param| param.name.clone()));

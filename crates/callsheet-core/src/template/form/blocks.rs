@@ -1,4 +1,4 @@
-//! Rows of the blocks (spec 2.3, 2.5) and of scripts (spec 2.4).
+//! The rows of blocks (spec 2.3, 2.5) and of scripts (spec 2.4).
 
 use crate::nouns::LIMIT_ROWS;
 
@@ -6,23 +6,23 @@ use super::{Attribute, Child, Content, Element, ValueKind};
 
 const NONE: &[Attribute] = &[];
 
-/// What a task is about.
+/// The description of a task.
 pub static DESCRIPTION: Element = Element::value("description", ValueKind::Filled);
-/// What the model is told to do.
+/// The instructions for the model.
 pub static INSTRUCTIONS: Element = Element::value("instructions", ValueKind::Filled);
-/// Joins the base prompt.
+/// The text that is added to the base prompt.
 pub static SYSTEM: Element = Element::value("system", ValueKind::Filled);
-/// What a good result looks like.
+/// What a good result contains.
 pub static EXPECTED_OUTPUT: Element = Element::value("expected_output", ValueKind::Filled);
 /// How a result is judged.
 pub static CRITERIA: Element = Element::value("criteria", ValueKind::Filled);
-/// Models, the preferred one first.
+/// Models, in order of preference.
 pub static MODEL: Element = Element::value("model", ValueKind::List);
-/// Providers, the preferred one first.
+/// Providers, in order of preference.
 pub static PROVIDER: Element = Element::value("provider", ValueKind::List);
-/// The reply is used as written.
+/// Whether the reply is used as written.
 pub static MANUAL_XML: Element = Element::value("manual_xml", ValueKind::Bool);
-/// A failure is never split by a model.
+/// Whether a model never splits the task after a failure.
 pub static DISABLE_REPARSING: Element = Element::value("disable_reparsing", ValueKind::Bool);
 
 /// Inputs.
@@ -40,7 +40,7 @@ static INPUT: Element = Element::new(
     Content::Argument,
 );
 
-/// Files that a task is given.
+/// The files that a task gets.
 pub static FILE_PATHS: Element = Element::new(
     "file_paths",
     &[Attribute::new("source", ValueKind::OneOf(&["literal", "command", "description", "context_description"]))
@@ -52,7 +52,7 @@ static PATH: Element = Element::value("path", ValueKind::Filled);
 static PATHS_COMMAND: Element = Element::value("command", ValueKind::PlainCommand);
 static CONTEXT_QUERY: Element = Element::value("context_query", ValueKind::Filled);
 
-/// Declared form of an output.
+/// The declared form of an output.
 pub static OUTPUT_FORMAT: Element = Element::new(
     "output_format",
     &[
@@ -67,7 +67,7 @@ pub static OUTPUT_FORMAT: Element = Element::new(
 const INHERIT: ValueKind = ValueKind::OneOf(&["full", "none", "subset"]);
 const FORMAT: ValueKind = ValueKind::OneOf(&["notes_only", "full_output"]);
 const FRESH: ValueKind = ValueKind::OneOf(&["enabled", "disabled"]);
-/// What a task is told of its surroundings.
+/// What a task is told about its surroundings.
 pub static CONTEXT_MANAGEMENT: Element = Element::new(
     "context_management",
     &[
@@ -101,14 +101,14 @@ const fn limit_attributes() -> [Attribute; LIMIT_ROWS.len()] {
     out
 }
 
-/// Its own limits.
+/// The task's own limits.
 pub static LIMITS: Element = Element::new("limits", &LIMIT_ATTRIBUTES, &[], Content::Children);
 
-/// Tools that it may use.
+/// The tools that it may use.
 pub static ALLOWED_TOOLS: Element = Element::new("allowed_tools", NONE, &[Child::new(&TOOL).many()], Content::Children);
 static TOOL: Element = Element::value("tool", ValueKind::Ident);
 
-/// What is done about a failure.
+/// How a failure is handled.
 pub static RECOVERY: Element = Element::new(
     "recovery",
     &[
@@ -120,13 +120,13 @@ pub static RECOVERY: Element = Element::new(
     Content::Children,
 );
 
-/// What a process is started with.
+/// The command that starts a process.
 pub static COMMAND: Element =
     Element::new("command", NONE, &[Child::new(&ARGV).many()], Content::Either(ValueKind::Command));
 static ARGV: Element = Element::new("argv", NONE, &[], Content::Optional(ValueKind::Filled));
-/// Seconds of a process.
+/// The time limit of a process in seconds.
 pub static TIMEOUT: Element = Element::value("timeout", ValueKind::Int(1, 86_400));
-/// What a process reads.
+/// The standard input of a process.
 pub static STDIN: Element =
     Element::new("stdin", &[Attribute::new("from", ValueKind::Path)], &[], Content::Optional(ValueKind::Filled));
 /// A file that is written for a process.
@@ -140,7 +140,7 @@ pub static INPUT_FILE: Element = Element::new(
     &[],
     Content::Children,
 );
-/// What a process inherits.
+/// The environment of a process.
 pub static ENVIRONMENT: Element = Element::new(
     "environment",
     &[Attribute::new("inherit", ValueKind::OneOf(&["none", "safe", "all"])).or("safe")],
@@ -153,7 +153,7 @@ static VAR: Element = Element::new(
     &[],
     Content::Optional(ValueKind::Filled),
 );
-/// The rows of a process, wherever it stands.
+/// The rows of a process, in every place where one may be written.
 pub const PROCESS: &[Child] = &[
     Child::new(&COMMAND).required(),
     Child::new(&TIMEOUT),
@@ -162,11 +162,11 @@ pub const PROCESS: &[Child] = &[
     Child::new(&ENVIRONMENT),
 ];
 
-/// Children at once.
+/// The largest number of children that run at the same time.
 pub const MAX_PARALLEL: Attribute = Attribute::new("max_parallel", ValueKind::Int(1, 64)).or("4");
-/// What happens to the others when a child fails.
+/// What happens to the other children when a child fails.
 pub const ON_ERROR: Attribute = Attribute::new("on_error", ValueKind::OneOf(&["fail", "collect"])).or("fail");
-/// The id of an element of its own.
+/// The id of an element.
 pub const ID: Attribute = Attribute::new("id", ValueKind::Ident);
-/// A list to go through.
+/// The list whose elements are processed.
 pub const ITEMS: Attribute = Attribute::new("items", ValueKind::Path);

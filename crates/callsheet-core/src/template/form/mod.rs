@@ -1,26 +1,26 @@
-//! The form of operators as data: the elements and attributes by which a text format reads and prints them, and the schema
-//! files are made (spec 2). It says what may stand where, and knows no text.
+//! The form of operators as data (spec 2): the elements and attributes that text formats use to read and print them
+//! and to generate schema files. It defines where elements may occur, and contains no text.
 
 mod blocks;
 
 pub use blocks::*;
 
-/// What a value may be.
+/// The possible values of an attribute or element.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ValueKind {
     /// Any text.
     Text,
-    /// Text in which placeholders are filled.
+    /// Text with placeholders.
     Filled,
     /// `[A-Za-z_][A-Za-z0-9_-]{0,63}`.
     Ident,
-    /// An identifier that may hold `.`.
+    /// An identifier that may contain `.`.
     TemplateName,
-    /// A template's name, or `template:` or `skill:` and a name.
+    /// The name of a template, or `template:` or `skill:` followed by a name.
     CallName,
     /// `true` or `false`.
     Bool,
-    /// A whole number, both ends included.
+    /// A whole number in this range, including both ends.
     Int(u64, u64),
     /// A limit of the table of limits.
     Limit(crate::nouns::LimitRange),
@@ -32,19 +32,19 @@ pub enum ValueKind {
     Expression,
     /// A value type.
     Type,
-    /// `ident[:type][=default]`, comma separated.
+    /// `ident[:type][=default]`, separated by commas.
     Params,
-    /// Words, comma separated.
+    /// Words, separated by commas.
     List,
-    /// An identifier of a subtype; unknown ones are told of.
+    /// The identifier of a subtype. Unknown ones are reported.
     Subtype,
     /// A schema word or `@NAME`.
     Schema,
     /// A JSON Schema.
     JsonSchema,
-    /// A command line without a shell, filled.
+    /// A command line without a shell, with placeholders.
     Command,
-    /// The same without placeholders.
+    /// A command line without a shell, without placeholders.
     PlainCommand,
 }
 
@@ -55,23 +55,23 @@ pub struct TaskTypes(u32);
 impl TaskTypes {
     /// A task with `ref`.
     pub const REF: Self = Self(1 << 31);
-    /// All but `ref`.
+    /// All tasks except those with `ref`.
     pub const TYPED: Self = Self(!Self::REF.0);
-    /// All of them.
+    /// All tasks.
     pub const ALL: Self = Self(u32::MAX);
 
-    /// The one at a place of the table.
+    /// The operator at this position of the table.
     pub const fn nth(index: usize) -> Self {
         Self(1 << index)
     }
 
-    /// Those of both sets.
+    /// The union of both sets.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether both sets share one.
+    /// Whether the sets have a common member.
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
@@ -82,45 +82,45 @@ impl TaskTypes {
 pub struct Attribute {
     /// Its name.
     pub name: &'static str,
-    /// What it may hold.
+    /// Its possible values.
     pub kind: ValueKind,
-    /// Its absence is a fault.
+    /// Whether it must be present.
     pub required: bool,
-    /// What holds without it.
+    /// The value if it is absent.
     pub default: Option<&'static str>,
-    /// Of `task` alone: the operators that take it.
+    /// For `task` only: the operators that take it.
     pub on: TaskTypes,
 }
 
 /// A child of an element.
 #[derive(Clone, Copy, Debug)]
 pub struct Child {
-    /// What it is.
+    /// The element.
     pub element: &'static Element,
-    /// Its absence is a fault.
+    /// Whether it must be present.
     pub required: bool,
-    /// It may stand there several times.
+    /// Whether it may occur several times.
     pub many: bool,
-    /// Of `task` alone: the operators that take it.
+    /// For `task` only: the operators that take it.
     pub on: TaskTypes,
 }
 
-/// What stands between the tags.
+/// The content of an element.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Content {
     /// Only the children listed.
     Children,
-    /// A value, which may be left out.
+    /// An optional value.
     Optional(ValueKind),
-    /// A value.
+    /// A required value.
     Value(ValueKind),
-    /// Either children listed or a value.
+    /// Either the listed children or a value.
     Either(ValueKind),
     /// One operator, or in short form the children of an atomic task.
     Slot,
-    /// The children listed and exactly one operator.
+    /// The listed children and exactly one operator.
     Body,
-    /// One operator or more.
+    /// One or more operators.
     Operators,
     /// Nothing, text with placeholders, or one operator.
     Argument,
@@ -131,35 +131,35 @@ pub enum Content {
 pub struct Element {
     /// Its name.
     pub name: &'static str,
-    /// What its tag may hold.
+    /// Its attributes.
     pub attributes: &'static [Attribute],
-    /// What may stand inside it.
+    /// Its children.
     pub children: &'static [Child],
-    /// What else.
+    /// Its other content.
     pub content: Content,
 }
 
 impl Attribute {
-    /// One that may be left out.
+    /// An optional attribute.
     pub const fn new(name: &'static str, kind: ValueKind) -> Self {
         Self { name, kind, required: false, default: None, on: TaskTypes::ALL }
     }
 
-    /// It must be there.
+    /// Makes it required.
     #[must_use]
     pub const fn required(mut self) -> Self {
         self.required = true;
         self
     }
 
-    /// What holds without it.
+    /// Sets the value if it is absent.
     #[must_use]
     pub const fn or(mut self, default: &'static str) -> Self {
         self.default = Some(default);
         self
     }
 
-    /// Of `task`: it belongs to these operators.
+    /// For `task`: limits it to these operators.
     #[must_use]
     pub const fn on(mut self, on: TaskTypes) -> Self {
         self.on = on;
@@ -168,26 +168,26 @@ impl Attribute {
 }
 
 impl Child {
-    /// One that may be left out.
+    /// An optional child.
     pub const fn new(element: &'static Element) -> Self {
         Self { element, required: false, many: false, on: TaskTypes::TYPED }
     }
 
-    /// It must be there.
+    /// Makes it required.
     #[must_use]
     pub const fn required(mut self) -> Self {
         self.required = true;
         self
     }
 
-    /// It may stand there several times.
+    /// Lets it occur several times.
     #[must_use]
     pub const fn many(mut self) -> Self {
         self.many = true;
         self
     }
 
-    /// Of `task`: it belongs to these operators.
+    /// For `task`: limits it to these operators.
     #[must_use]
     pub const fn on(mut self, on: TaskTypes) -> Self {
         self.on = on;
@@ -196,7 +196,7 @@ impl Child {
 }
 
 impl Element {
-    /// A row.
+    /// A row with the given attributes, children and content.
     pub const fn new(
         name: &'static str,
         attributes: &'static [Attribute],
@@ -206,12 +206,12 @@ impl Element {
         Self { name, attributes, children, content }
     }
 
-    /// An element that holds only a value.
+    /// An element that contains only a value.
     pub const fn value(name: &'static str, kind: ValueKind) -> Self {
         Self::new(name, &[], &[], Content::Value(kind))
     }
 
-    /// An element that holds one operator.
+    /// An element that contains one operator.
     pub const fn slot(name: &'static str) -> Self {
         Self::new(name, &[], &[], Content::Slot)
     }

@@ -1,18 +1,18 @@
-//! Every diagnostic of spec 3, with its rule and severity. One table: reports, documents and tests read it.
+//! All diagnostics of spec 3, with their rules and severities. Reports, documents and tests use this one table.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What an issue does.
+/// The effect of an issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Makes the template unavailable.
+    /// The template cannot be used.
     Error,
-    /// Never blocks, unless warnings count as errors.
+    /// The template can be used, unless warnings count as errors.
     Warning,
-    /// A note.
+    /// The issue is only a note.
     Info,
 }
 
@@ -39,10 +39,10 @@ macro_rules! codes {
         }
 
         impl Code {
-            /// Every code, in the order of the specification.
+            /// All codes, in the order of the specification.
             pub const ALL: &'static [Self] = &[$(Self::$code),+];
 
-            /// `T` and three digits.
+            /// The code as `T` and three digits.
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$code => stringify!($code),)+
@@ -56,7 +56,7 @@ macro_rules! codes {
                 }
             }
 
-            /// What it does when warnings do not count as errors.
+            /// Its severity if warnings do not count as errors.
             pub fn severity(self) -> Severity {
                 match self {
                     $(Self::$code => Severity::$severity,)+

@@ -1,4 +1,4 @@
-//! What is wrong with a template or worth knowing, where, and what to do (spec 3).
+//! What is wrong with a template or worth knowing, where it is, and what to do (spec 3).
 
 mod codes;
 
@@ -15,9 +15,9 @@ pub struct Related {
     pub line: u32,
     /// 1-based column in Unicode scalar values.
     pub column: u32,
-    /// What is there; a clause without a final period.
+    /// A description of that place, as a clause without a final period.
     pub message: String,
-    /// The file, when it is another one.
+    /// The file, if it is another file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
 }
@@ -27,11 +27,11 @@ pub struct Related {
 pub struct Issue {
     /// Code.
     pub code: Code,
-    /// What it does.
+    /// Its severity.
     pub severity: Severity,
     /// The rule in words.
     pub rule: String,
-    /// What is wrong; a clause without a final period.
+    /// What is wrong, as a clause without a final period.
     pub message: String,
     /// The file as shown to a person.
     pub file: String,
@@ -39,24 +39,24 @@ pub struct Issue {
     pub line: u32,
     /// 1-based column in Unicode scalar values.
     pub column: u32,
-    /// Line of the end.
+    /// The line of its end.
     pub end_line: u32,
-    /// Column after the last character.
+    /// The column after the last character.
     pub end_column: u32,
-    /// Template and elements, joined by `/`; ids and names where there are any.
+    /// The template and the elements, joined by `/`, with ids and names if they exist.
     pub path: String,
-    /// What stands there.
+    /// The text that was found.
     pub found: Option<String>,
-    /// What may stand there.
+    /// What would be allowed.
     pub expected: Vec<String>,
-    /// What to do; a clause without a final period.
+    /// What to do, as a clause without a final period.
     pub advice: String,
     /// Other places.
     pub related: Vec<Related>,
 }
 
 impl Issue {
-    /// Whether it makes its template unavailable; with `strict` warnings do too.
+    /// Whether it makes its template unavailable. If `strict`, warnings do so, too.
     pub fn blocks(&self, strict: bool) -> bool {
         self.severity == Severity::Error || (strict && self.severity == Severity::Warning)
     }

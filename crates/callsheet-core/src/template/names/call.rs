@@ -1,4 +1,4 @@
-//! Calls: what arguments are against the parameters of what is called, and where they reach (spec 4, 8).
+//! Checks calls: whether arguments fit the parameters of the called template, and where they are used (spec 4, 8).
 
 use crate::template::place::Spot;
 use crate::template::shape::{Kinds, Shape, Source};
@@ -8,20 +8,20 @@ use crate::template::value::{Filled, Path, is_ident};
 use super::walk::{Seen, Walk};
 use super::{Found, Place};
 
-/// What is passed to a call.
+/// An argument of a call.
 struct Passed {
-    /// The parameter; `None` is positional.
+    /// The parameter. `None` if the argument is positional.
     name: Option<String>,
     seen: Seen,
-    /// It is written as a text, which a typed parameter converts.
+    /// Whether it is written as a text, which a typed parameter converts.
     literal: bool,
-    /// As written, if it has a name.
+    /// The argument as written, if it is a name.
     written: Option<String>,
     at: Spot,
 }
 
 impl Walk<'_> {
-    /// A call of a template or a skill. Gives what it gives.
+    /// Checks a call of a template or a skill. Returns the shape of its result.
     pub(super) fn call(&mut self, node: &Node, name: &str, inputs: &[Seen]) -> Shape {
         let mut passed: Vec<Passed> = Vec::new();
         for (input, seen) in node.inputs.iter().zip(inputs) {
@@ -54,14 +54,14 @@ impl Walk<'_> {
         summary.map_or(returns.from(Source::Perhaps), |summary| summary.gives.clone())
     }
 
-    /// A parameter against what it is given.
+    /// Checks an argument against its parameter.
     fn takes(&mut self, param: &Param, given: &Passed, template: &Template) {
         let shape = &given.seen.shape;
         let optional = param.default.is_some() || !param.required;
         let wanted = Shape::of_type(param.kind);
         let fits = match param.kind {
             ValueType::Any => true,
-            // Of a result it is the text.
+            // A result is passed as its text.
             ValueType::String if shape.source != Source::Plain => true,
             _ if optional && shape.kinds.meets(Kinds::NULL) => true,
             kind if given.literal => {
@@ -76,8 +76,8 @@ impl Walk<'_> {
         }
     }
 
-    /// A value that what is called puts into a command: of a result it is told, of a value of the caller it is known to
-    /// those who call this template.
+    /// Follows a value into a command of the called template. A value from a result is reported. A value of the
+    /// caller is noted for the templates that call this one.
     fn passes_on(&mut self, name: &str, template: &Template, place: &str, seen: Seen, at: Spot) {
         let behind = format!("`{name}` of `{}` → {place}", template.name);
         if seen.result {
@@ -104,16 +104,17 @@ impl Walk<'_> {
         Passed { name: argument.name.clone(), seen, literal, written, at: argument.origin.spot }
     }
 
-    /// A filled text. One placeholder alone is its value.
+    /// Checks a filled text. A single placeholder stands for its value.
     fn text_passed(&mut self, text: &Filled) -> (Seen, bool, Option<String>) {
         let single = text.single().map(Path::to_string);
         (self.text(text, "arg"), single.is_none(), single)
     }
 
-    /// The variable that a bare text names. One that looks like a name and is none is taken as a text.
+    /// The variable that a bare text names. Reports a text that looks like a name and is taken as a text.
     fn variable(&mut self, text: &Filled, argument: &Argument) -> Option<(Seen, String)> {
         let literal = text.as_literal()?;
-        // Only a single name is looked up: a path that leads somewhere was meant to be one, too.
+        // Only a single name is looked up as a variable. A bound path was probably meant as one, too, and is
+        // reported.
         let taken = match Path::parse(literal) {
             _ if is_ident(literal) => match self.look_up(&Path::variable(literal)) {
                 Some((seen, _)) => return Some((seen, literal.to_owned())),

@@ -1,5 +1,5 @@
-//! Names: what is bound where, which names nothing binds, and which values cannot be what their places take (spec 4, 8).
-//! One walk serves the check of a library and the check before a run.
+//! Names: what is bound where, which names nothing binds, and which values cannot fit their places (spec 4, 8). The
+//! check of a library and the check before a run use the same walk.
 
 mod call;
 mod walk;
@@ -16,11 +16,11 @@ use crate::template::value::Path;
 /// How a name was used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
-    /// Filled into a text, or named by `from`.
+    /// It is inserted into a text, or named by `from`.
     Value,
-    /// In an expression, where an unknown name is false.
+    /// It occurs in an expression, where an unknown name is false.
     Expression,
-    /// A required input that nothing gives.
+    /// It is a required input without a value.
     Input,
 }
 
@@ -31,37 +31,37 @@ pub enum Found {
     Unknown {
         /// The name.
         path: Path,
-        /// Where it is written.
+        /// Where the name is written.
         at: Spot,
-        /// The field that holds it.
+        /// The field that contains it.
         field: &'static str,
-        /// The task, with those around it.
+        /// The task, with the tasks around it.
         task: String,
         /// How it is used.
         how: Use,
-        /// Names in scope that may be meant.
+        /// Similar names in scope.
         near: Vec<String>,
-        /// A step of that name is there, and has not run yet.
+        /// Whether a step with this name exists that has not run yet.
         later: bool,
     },
-    /// A command is filled from a result.
+    /// A value from a result is inserted into a command.
     Untrusted {
         /// The name.
         path: Path,
-        /// Where it is written.
+        /// Where the name is written.
         at: Spot,
-        /// The task, with those around it.
+        /// The task, with the tasks around it.
         task: String,
-        /// What it was made from, if that has another name.
+        /// The names through which the value came, if there are others.
         way: Option<String>,
     },
-    /// A text that looks like a name and is taken as a literal.
+    /// A text that looks like a name and is taken as a text.
     Literal {
         /// The text.
         text: String,
-        /// Where it is written.
+        /// Where the text is written.
         at: Spot,
-        /// The task, with those around it.
+        /// The task, with the tasks around it.
         task: String,
     },
     /// A parameter or input that nothing uses.
@@ -71,68 +71,68 @@ pub enum Found {
         /// Where it is declared.
         at: Spot,
     },
-    /// A path that leads nowhere, whatever the value is.
+    /// A path that exists in no possible value.
     Astray {
         /// The path.
         path: Path,
-        /// Where it ends.
+        /// The step at which it fails.
         miss: Box<Miss>,
-        /// Where it is written.
+        /// Where the path is written.
         at: Spot,
-        /// The field that holds it.
+        /// The field that contains it.
         field: &'static str,
-        /// The task, with those around it.
+        /// The task, with the tasks around it.
         task: String,
     },
-    /// A value of which no kind fits its place.
+    /// A value that can never fit its place.
     Misfit {
         /// The place, as it is written.
         what: Place,
-        /// What it takes.
+        /// The shape that the place takes.
         wanted: Shape,
-        /// What stands there.
+        /// The shape of the value.
         given: Box<Shape>,
-        /// As written, if it has a name.
+        /// The value as written, if it is a name.
         written: Option<String>,
-        /// Where it is written.
+        /// Where the value is written.
         at: Spot,
-        /// The task, with those around it.
+        /// The task, with the tasks around it.
         task: String,
     },
-    /// A part of a condition that comes out the same whatever its values are.
+    /// A part of a condition that has the same outcome for all possible values.
     Constant {
-        /// Which.
+        /// The part.
         constant: Box<Constant>,
         /// Where the condition is written.
         at: Spot,
-        /// The task, with those around it.
+        /// The task, with the tasks around it.
         task: String,
     },
-    /// An argument is a result, and what is called puts it into a command.
+    /// An argument comes from a result, and the called template inserts it into a command.
     Reached {
         /// The argument.
         name: String,
-        /// What is called.
+        /// The called template.
         template: String,
-        /// From the result to the command.
+        /// The names from the result to the command.
         way: String,
-        /// Where it is written.
+        /// Where the argument is written.
         at: Spot,
-        /// The task, with those around it.
+        /// The task, with the tasks around it.
         task: String,
     },
 }
 
-/// A place that takes values of some kinds only.
+/// A place that only takes certain values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// The list that an operator goes through.
+    /// The list whose elements an operator processes.
     Items,
-    /// A parameter of what is called.
+    /// A parameter of a called template.
     Argument {
         /// Its name.
         name: String,
-        /// What is called.
+        /// The called template.
         template: String,
     },
     /// The declared output of a task.
@@ -142,7 +142,7 @@ pub enum Place {
 }
 
 impl Found {
-    /// Template, task and field, joined by `/`.
+    /// The template, the task and the field, joined by `/`.
     pub fn path(&self, template: &str) -> String {
         match self {
             Self::Unknown { task, field, .. } => format!("{task}/{field}"),
@@ -162,51 +162,51 @@ impl Found {
     }
 }
 
-/// First parts of every name that a node binds for what stands inside it: its inputs and those of its operator.
+/// The first parts of all names that a node binds for its contents: its inputs and the names of its operator.
 pub fn bound_inside(node: &Node) -> Vec<String> {
     let mut names = bound_by_operator(node);
     names.extend(node.inputs.iter().map(|input| input.name.clone()));
     names
 }
 
-/// Those of its operator.
+/// The first parts of all names that the operator of a node binds.
 pub fn bound_by_operator(node: &Node) -> Vec<String> {
     let fixed = node.kind.facts().binds.iter().copied();
     fixed.chain(node.kind.operator().item()).map(str::to_owned).collect()
 }
 
-/// Knows a name that nothing in the tree binds.
+/// Says whether a name is bound outside the tree.
 pub type Outside<'a> = &'a dyn Fn(&str) -> bool;
 
-/// What others know of a template that was walked.
+/// What other templates must know of a template that was walked.
 #[derive(Clone, Debug)]
 pub struct WalkedTemplate {
-    /// What a call of it gives.
+    /// The shape of its result.
     pub gives: Shape,
-    /// Values of the caller that stand in a command, each with the way there.
+    /// The values of the caller that reach a command, each with the names through which they get there.
     pub reaches: BTreeMap<String, String>,
 }
 
-/// A template that is called, with what is known of it.
+/// A called template, with what is known of it.
 pub type Called<'a> = (&'a Template, Option<&'a WalkedTemplate>);
 
-/// What stands around a template.
+/// What a template can refer to outside itself.
 #[derive(Clone, Copy)]
 pub struct Around<'a> {
-    /// Names of the caller.
+    /// The names of the caller.
     pub outside: Outside<'a>,
-    /// A template that is called, with what is known of it.
+    /// Finds a called template, with what is known of it.
     pub called: &'a dyn Fn(&str) -> Option<Called<'a>>,
-    /// The text of `schemas/NAME.json` beside the file.
+    /// Finds the text of `schemas/NAME.json` beside the file.
     pub schema: &'a dyn Fn(&str) -> Option<String>,
 }
 
-/// Walks a template. `outside` knows the names of the caller.
+/// Walks through a template. `outside` knows the names of the caller.
 pub fn walk(template: &Template, outside: Outside<'_>) -> Vec<Found> {
     walk_in(template, Around { outside, called: &|_| None, schema: &|_| None }).0
 }
 
-/// Walks a template, with what stands around it. Gives what others have to know of it, too.
+/// Walks through a template with its surroundings. Also returns what other templates must know of it.
 pub fn walk_in(template: &Template, around: Around<'_>) -> (Vec<Found>, WalkedTemplate) {
     walk::template(template, around)
 }

@@ -13,16 +13,16 @@ use crate::template::value::{Filled, Path, Step};
 
 use super::{Around, Found, Outside, Place, Use, WalkedTemplate};
 
-/// What is known of a value where it is used.
+/// What is known of a value at the place where it is used.
 #[derive(Clone, Debug)]
 pub struct Seen {
-    /// What it is.
+    /// Its shape.
     pub shape: Shape,
-    /// It comes from a model, a tool or a file.
+    /// Whether it comes from a model, a tool or a file.
     pub result: bool,
-    /// The value of the caller that it is made from.
+    /// The value of the caller from which it is made.
     pub of_caller: Option<Arc<str>>,
-    /// What it is made from, each in backticks.
+    /// The names from which it is made, each in backticks.
     pub way: Option<Arc<str>>,
 }
 
@@ -32,18 +32,18 @@ impl Seen {
         Self { shape, result: false, of_caller: None, way: None }
     }
 
-    /// What a model, a tool or a file gave.
+    /// A value from a model, a tool or a file.
     pub fn result(shape: Shape) -> Self {
         Self { result: true, ..Self::own(shape) }
     }
 
-    /// The same origin with another shape.
+    /// The same value with another shape.
     #[must_use]
     pub fn with(&self, shape: Shape) -> Self {
         Self { shape, ..self.clone() }
     }
 
-    /// One or the other: it comes from both.
+    /// A value that is one or the other, and so has both origins.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         let first = if self.result || !other.result { &self } else { &other };
@@ -60,11 +60,11 @@ impl Seen {
 struct Bound {
     seen: Seen,
     used: bool,
-    /// Where it was declared, if its idleness is worth a word.
+    /// Where it was declared, if it should be reported when it is not used.
     declared: Option<Spot>,
 }
 
-/// What a path is bound under: steps and files each by their own name.
+/// The key under which a path is bound. Steps and files are each bound under their own name.
 fn key_of(path: &Path) -> String {
     match (path.name.as_str(), path.steps.first()) {
         ("steps" | "files", Some(Step::Name(name))) => format!("{}.{name}", path.name),
@@ -72,12 +72,12 @@ fn key_of(path: &Path) -> String {
     }
 }
 
-/// The group of a key, if it has one, and its name there.
+/// The group of a key, if it has one, and its name in the group.
 fn parts_of(key: &str) -> (Option<&str>, &str) {
     key.split_once('.').map_or((None, key), |(group, name)| (Some(group), name))
 }
 
-/// Names that nothing binds for which near ones are looked for, in one template.
+/// The largest number of unknown names in one template for which similar names are looked for.
 const ADVISED: usize = 100;
 
 /// A walk through a template.
@@ -88,9 +88,9 @@ pub struct Walk<'a> {
     file: String,
     task: Vec<String>,
     found: Vec<Found>,
-    /// Steps that are named, in sequences around.
+    /// The named steps of the surrounding sequences.
     steps: BTreeMap<String, usize>,
-    /// What tasks give that were walked, by where they stand in memory.
+    /// The results of walked tasks, by their addresses in memory.
     gave: BTreeMap<*const Node, Shape>,
     pub(super) reaches: BTreeMap<String, String>,
 }
@@ -111,7 +111,7 @@ pub(super) fn template(template: &Template, around: Around<'_>) -> (Vec<Found>, 
     };
     let mark = names.log.len();
     for param in template.params.iter().flatten() {
-        // What is taken as a text is its text, and no result.
+        // A parameter of type string gets a text, never a result.
         let source = if param.kind == ValueType::String { Source::Plain } else { Source::Perhaps };
         let shape = Shape::of_type(param.kind).from(source);
         let shape = if param.default.is_none() && !param.required { shape.or_null() } else { shape };
@@ -144,12 +144,12 @@ impl Walk<'_> {
         self.declare(name, seen, None);
     }
 
-    /// What is bound from here on can be taken back.
+    /// Returns a mark, so that later bindings can be removed.
     pub(in crate::template) fn mark(&self) -> usize {
         self.log.len()
     }
 
-    /// Takes back what was bound since `mark`, and tells of what was declared for nothing.
+    /// Removes the bindings made since `mark`, and reports declarations that were not used.
     pub(in crate::template) fn reset(&mut self, mark: usize) {
         while self.log.len() > mark {
             let Some(name) = self.log.pop() else { return };
@@ -168,7 +168,7 @@ impl Walk<'_> {
         self.task.join("/")
     }
 
-    /// Tells of a value that its place does not take.
+    /// Reports a value that does not fit its place.
     pub(super) fn misfit(&mut self, what: Place, wanted: Shape, given: &Shape, written: Option<String>, at: Spot) {
         let given = Box::new(given.clone());
         self.found.push(Found::Misfit { what, wanted, given, written, at, task: self.task() });
@@ -179,7 +179,7 @@ impl Walk<'_> {
         self.bound.get(&key_of(path)).is_some_and(|list| !list.is_empty())
     }
 
-    /// What binds the variable of a path, and the steps behind it.
+    /// The binding of the variable of a path, and the steps after it.
     pub(super) fn look_up<'p>(&mut self, path: &'p Path) -> Option<(Seen, &'p [Step])> {
         let key = key_of(path);
         let own = if key == path.name { 0 } else { 1 };
@@ -194,7 +194,7 @@ impl Walk<'_> {
         (self.around.outside)(&path.name).then(|| (self.of_caller(&path.name), behind(0)))
     }
 
-    /// A value that the caller of a standard template gives, or has around it.
+    /// A value that the caller of a standard template gives or has in scope.
     fn of_caller(&self, name: &str) -> Seen {
         Seen { of_caller: Some(name.into()), ..Seen::own(Shape::unknown()) }
     }
@@ -221,8 +221,9 @@ impl Walk<'_> {
         Seen { shape, way, ..seen }
     }
 
-    /// Names in scope that may be meant by one that is not: of a step or a file those of steps or files, of another one
-    /// those of steps too. Candidates cost time, and nobody reads more of them than these.
+    /// Names in scope that are similar to an unknown one. For a step or a file, these are other steps or files. For
+    /// any other name, steps are also considered. The search takes time, so it ends after a number of unknown names
+    /// that nobody would read to the end.
     fn near(&self, path: &Path) -> Vec<String> {
         if self.found.len() >= ADVISED {
             return Vec::new();
@@ -238,7 +239,7 @@ impl Walk<'_> {
         if own.is_empty() && group.is_none() { near(Some("steps")) } else { own }
     }
 
-    /// Every placeholder of a text. What is one placeholder and nothing else is its value.
+    /// Checks all placeholders of a text. A text that is a single placeholder stands for its value.
     pub(in crate::template) fn text(&mut self, text: &Filled, field: &'static str) -> Seen {
         let mut seen: Option<Seen> = None;
         for (path, at) in text.places() {
@@ -255,12 +256,12 @@ impl Walk<'_> {
         }
     }
 
-    /// A variable.
+    /// Checks a variable.
     pub(in crate::template) fn path(&mut self, used: &PathUse, field: &'static str) -> Seen {
         self.name(&used.path, used.at, field, Use::Value)
     }
 
-    /// A list that is gone through: what its elements are.
+    /// Checks a list whose elements are processed. Returns what is known of its elements.
     pub(in crate::template) fn items(&mut self, used: &PathUse) -> Seen {
         let seen = self.path(used, "items");
         let wanted = Shape::of(Kinds::LIST);
@@ -305,7 +306,8 @@ impl Walk<'_> {
         }
     }
 
-    /// A node among steps, by its id, or in a slot, by the name of that. Gives what it gives.
+    /// Walks through a child: a node among steps, named by its id, or a node in a slot, named by the slot. Returns
+    /// the shape of its result.
     pub(in crate::template) fn child(&mut self, node: &Node, slot: &str) -> Shape {
         self.task.push(node.id.clone().unwrap_or_else(|| slot.to_owned()));
         let shape = self.node(node);
@@ -313,7 +315,7 @@ impl Walk<'_> {
         shape
     }
 
-    /// What a task gives by what it declares, before it is walked.
+    /// The declared shape of a task's result, before the task is walked.
     pub(in crate::template) fn declared(&self, node: &Node) -> Shape {
         let output = node.output.as_ref();
         output.and_then(|output| declared(output, self.around.schema)).unwrap_or_else(Shape::any)
@@ -356,20 +358,20 @@ impl Walk<'_> {
 
     fn input(&mut self, input: &Input) -> Seen {
         let own = match &input.source {
-            // It may be given by the caller, or left out.
+            // The caller may give the value or leave it out.
             InputSource::From(from) if !input.required || input.default.is_some() => {
                 let known = self.look_up(&from.path).is_some();
                 let seen = known.then(|| self.path(from, "inputs"));
                 seen.unwrap_or_else(|| self.of_caller(&input.name))
             }
-            // The caller's value stands in for one that is not there.
+            // The caller's value replaces a missing one.
             InputSource::From(from) if self.look_up(&from.path).is_none() && (self.around.outside)(&input.name) => {
                 self.of_caller(&input.name)
             }
             InputSource::From(from) => self.path(from, "inputs"),
             InputSource::Text(text) => {
                 let seen = self.text(text, "inputs");
-                // Lists and objects in an author's words are those.
+                // A list or an object that an author wrote is a value, not a text.
                 let shape = match text.as_literal() {
                     Some(literal) => written(literal),
                     None if text.single().is_some() => seen.shape.clone(),
@@ -423,7 +425,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Names steps of a sequence that is come to, or that is left again.
+    /// Notes the names of a sequence's steps when the walk enters the sequence, and forgets them when it leaves.
     pub(in crate::template) fn names_steps(&mut self, steps: &[Node], come: bool) {
         for id in steps.iter().filter_map(|step| step.id.as_deref()) {
             let count = self.steps.entry(format!("steps.{id}")).or_default();
@@ -431,8 +433,8 @@ impl Walk<'_> {
         }
     }
 
-    /// A step by its id, and after one that lends them its parts by theirs (spec 8). `collects`: it may have failed and be
-    /// there all the same.
+    /// Binds a step under its id. If the step lends the ids of its parts, binds these, too (spec 8). `collects` means
+    /// that the step may have failed and still be present.
     pub(in crate::template) fn bind_ids(&mut self, step: &Node, collects: bool) {
         let operator = step.kind.operator();
         if step.kind.facts().lends_ids {
@@ -444,14 +446,14 @@ impl Walk<'_> {
         }
     }
 
-    /// What a step gave that was walked.
+    /// The shape of the result of a walked step.
     pub(in crate::template) fn gave(&self, step: &Node, collects: bool) -> Shape {
         let shape = self.gave.get(&std::ptr::from_ref(step)).filter(|_| !collects);
         shape.cloned().unwrap_or_else(Shape::unknown)
     }
 }
 
-/// A text as an author wrote it: a list or an object is that value (spec 4).
+/// The shape of a text as an author wrote it. A list or an object is a value (spec 4).
 fn written(text: &str) -> Shape {
     let trimmed = text.trim();
     let value = trimmed.starts_with(['[', '{']).then(|| serde_json::from_str(trimmed).ok()).flatten();

@@ -1,4 +1,4 @@
-//! `atomic`: one task of a model, a handler until a reply without tool calls.
+//! `atomic`: one task for a model, with one handler until a reply without tool calls.
 
 use crate::template::bind::Bound;
 use crate::template::names::{Seen, Walk};
@@ -11,7 +11,7 @@ use super::{
     lost,
 };
 
-/// A task of a model. What it is for stands in its node.
+/// A task for a model. Its node contains what it is for.
 #[derive(Clone, Copy, Debug)]
 pub struct Atomic;
 
@@ -55,7 +55,7 @@ impl Operator for Atomic {
 
     fn write(&self, _: &mut dyn Written) {}
 
-    /// What its texts name stands in its node.
+    /// The node contains the texts and walks them.
     fn walk(&self, _: &mut Walk<'_>, _: Option<Seen>) -> Shape {
         Shape::any().from(Source::Task)
     }
@@ -76,7 +76,7 @@ impl Operator for Atomic {
         Vec::new()
     }
 
-    /// The evaluator reads what its handler said.
+    /// The evaluator reads the handler's reply itself.
     fn close(&self, _: &dyn Known) -> TaskResult {
         lost()
     }

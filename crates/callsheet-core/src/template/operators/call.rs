@@ -1,4 +1,4 @@
-//! `call`: the body of the called template, whose result is its own.
+//! `call`: runs the body of another template and returns its result.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ use super::{
     only_result,
 };
 
-/// Another template; its name is the node's `template`, and inputs of the node are passed by name.
+/// Another template. Its name is the node's `template`. Inputs of the node are passed by name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Call {
     /// Arguments in order.
@@ -63,7 +63,7 @@ impl Operator for Call {
         &FACTS
     }
 
-    /// Operators in arguments. The body stands in another template.
+    /// The operators in arguments. The body belongs to another template.
     fn nodes(&self) -> Vec<&Node> {
         self.arguments.iter().filter_map(|argument| argument.value.operator()).collect()
     }
@@ -80,12 +80,12 @@ impl Operator for Call {
         to.arguments(&self.arguments);
     }
 
-    /// What is called stands in its node, and so the node is walked for it.
+    /// The node contains the name of the called template, so it walks the call.
     fn walk(&self, _: &mut Walk<'_>, _: Option<Seen>) -> Shape {
         Shape::unknown()
     }
 
-    /// The body stands in another template, and operators in arguments are found for every operator.
+    /// The body belongs to another template. Operators in arguments are found in the same way for all operators.
     fn below(&self, _: ChildSlot) -> Option<Work<'_>> {
         None
     }
@@ -103,13 +103,14 @@ impl Operator for Call {
         Vec::new()
     }
 
-    /// The body's result, checked by `returns` (spec 7.4). An error says which call it came through (spec 8).
+    /// The result of the body, checked against `returns` (spec 7.4). An error names the call through which it came
+    /// (spec 8).
     fn close(&self, at: &dyn Known) -> TaskResult {
         let node = at.node();
         let mut result = only_result(at).returned(at.called(), at.id()).located(&node.origin, at.id());
         if let Some(error) = &mut result.error {
             let call = failure::location(&node.origin, at.id());
-            // What a skill runs as is ours: its author wrote nothing of it but the call.
+            // The template that runs a skill belongs to Callsheet. The author wrote only the call.
             let of_skill = node.template.as_deref().is_some_and(|name| name.starts_with("skill:"));
             match of_skill && error.related.is_empty() {
                 true => error.location = Some(call),

@@ -1,5 +1,4 @@
-//! `cond`: the branch that was chosen, whose result is its own. One of which nothing holds and that has no `else` comes
-//! back at once.
+//! `cond`: runs one branch and returns its result. Without a true case and without `else`, it returns at once.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -18,21 +17,21 @@ use super::{
     Written, only, only_result,
 };
 
-/// The first case that holds.
+/// Runs the first case whose test is true.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cond {
-    /// In order.
+    /// The cases in order.
     pub cases: Vec<Case>,
-    /// When none holds.
+    /// The branch if no test is true.
     pub otherwise: Option<Box<Node>>,
 }
 
 /// One branch of a `cond`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Case {
-    /// When.
+    /// The test.
     pub test: Condition,
-    /// What.
+    /// The task of the branch.
     pub body: Node,
 }
 
@@ -67,8 +66,8 @@ pub(super) static FACTS: Facts = Facts {
 };
 
 impl Cond {
-    /// The case that holds, and names that the tests asked for up to it and nothing binds: such a comparison is false
-    /// (spec 8).
+    /// The first case whose test is true, and the unknown names in the tests up to that case. A comparison with an
+    /// unknown name is false (spec 8).
     fn choose(&self, value: &dyn Fn(&Path) -> Option<Value>) -> (Option<u32>, Vec<String>) {
         let mut unknown = Vec::new();
         let mut chosen = None;
@@ -111,7 +110,7 @@ impl Operator for Cond {
         }
     }
 
-    /// Where nothing holds and there is no `else`, it gives an empty text.
+    /// Without a true case and without `else`, the result is an empty text.
     fn walk(&self, names: &mut Walk<'_>, _: Option<Seen>) -> Shape {
         let mut gives = Shape::of(Kinds::NONE);
         for case in &self.cases {

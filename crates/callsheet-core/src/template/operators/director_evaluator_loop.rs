@@ -1,4 +1,5 @@
-//! `director_evaluator_loop`: director, script if there is one, evaluator, then the check, turn by turn (spec 8).
+//! `director_evaluator_loop`: in each iteration, a director, an optional script and an evaluator run, followed by a
+//! check (spec 8).
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -18,20 +19,20 @@ use super::{
     Rows, Slot, Work, Written, lost,
 };
 
-/// Director, script, evaluator, until it is good.
+/// Repeats a director, a script and an evaluator until the result is good.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DirectorEvaluatorLoop {
-    /// Makes.
+    /// Makes the output.
     pub director: Box<Node>,
-    /// Judges.
+    /// Judges the output.
     pub evaluator: Box<Node>,
-    /// Runs between the two.
+    /// Runs between director and evaluator.
     pub script: Option<Script>,
-    /// Most iterations.
+    /// The largest number of iterations.
     pub max_iterations: u32,
-    /// Ends the loop when true.
+    /// Ends the loop if it is true.
     pub condition: Option<Condition>,
-    /// The last output counts when iterations are exhausted.
+    /// Whether the last output counts when all iterations are used.
     pub on_exhausted_accept: bool,
 }
 
@@ -46,16 +47,16 @@ static CONDITION: Element = Element::value("condition", ValueKind::Expression);
 const DIRECTOR_SLOT: Slot = Slot { name: DIRECTOR, subtype: DIRECTOR };
 const EVALUATOR_SLOT: Slot = Slot { name: EVALUATOR, subtype: EVALUATOR };
 
-/// The part of a loop that makes.
+/// The part of a loop that makes the output.
 pub const DIRECTOR: &str = "director";
 const SCRIPT: &str = "script";
 const EVALUATOR: &str = "evaluator";
 
-/// Iterations where nobody says how many.
+/// The largest number of iterations if the template does not say.
 const MOST: u32 = 5;
-/// Most bytes of an output in the history.
+/// The largest size of an output in the history, in bytes.
 const OUTPUT: usize = 32_768;
-/// Equal iterations after which a loop ends.
+/// The number of equal iterations after which a loop ends.
 const EQUAL: usize = 3;
 
 const ROLE: Role = Role::new("director_evaluator_loop", InheritContext::None, true, true);
@@ -195,7 +196,7 @@ impl Operator for DirectorEvaluatorLoop {
         }
         let streams = ["script_output", "script_stdout", "script_errors", "script_stderr"];
         bind(names, &streams, &Seen::result(text()));
-        // Without a script, and of one that a signal ended, the code is an empty text.
+        // The exit code is an empty text if there is no script or a signal ended it.
         bind(names, &["script_exit_code"], &Seen::result(number().or(&Shape::one_of([""]))));
         bind(names, &["script_timed_out"], &Seen::result(Shape::boolean()));
         let judged = names.child(&self.evaluator, "evaluator");
@@ -232,7 +233,7 @@ impl Operator for DirectorEvaluatorLoop {
         Ok(Opens::Plan(Plan::Children))
     }
 
-    /// Names of the table of spec 8 for a part of the loop.
+    /// The names of the table in spec 8 for a part of the loop.
     fn binds(&self, at: &dyn Known, place: ChildSlot) -> Vec<(String, Bound)> {
         let ChildSlot::Turn { word, iteration } = place else { return Vec::new() };
         let mut names = for_all(at, iteration);
@@ -258,7 +259,7 @@ impl Operator for DirectorEvaluatorLoop {
         }
     }
 
-    /// Files that the evaluation before an iteration asks for.
+    /// The files that the previous evaluation asks for.
     fn wanted_files(&self, at: &dyn Known, place: ChildSlot) -> Vec<String> {
         let ChildSlot::Turn { word: DIRECTOR, iteration } = place else { return Vec::new() };
         let evaluation = part(at, evaluator(iteration.saturating_sub(1))).map(|part| at.result(&part));
@@ -300,7 +301,7 @@ impl Operator for DirectorEvaluatorLoop {
         Judged::GoesOn
     }
 
-    /// A part failed: the loop ends with the history up to and including it.
+    /// Ends the loop because a part failed. The history includes that part.
     fn close(&self, at: &dyn Known) -> TaskResult {
         let iteration = at.iteration();
         let places = [(DIRECTOR, director(iteration)), (SCRIPT, script(iteration)), (EVALUATOR, evaluator(iteration))];
@@ -320,7 +321,7 @@ impl Operator for DirectorEvaluatorLoop {
 }
 
 impl DirectorEvaluatorLoop {
-    /// What is to be told of the evaluations so far, each once.
+    /// The warnings about the evaluations so far, without duplicates.
     fn warnings(&self, at: &dyn Known) -> Vec<String> {
         let mut all: Vec<String> = Vec::new();
         for iteration in 1..=at.iteration() {
@@ -381,7 +382,7 @@ fn bind(names: &mut Walk<'_>, all: &[&str], seen: &Seen) {
     all.iter().for_each(|name| names.bind(name, seen.clone()));
 }
 
-/// The part of an iteration, once it has come back.
+/// The part of an iteration, if it has returned.
 fn part(at: &dyn Known, place: ChildSlot) -> Option<Part> {
     at.part(place).filter(|part| part.closed)
 }
@@ -394,14 +395,14 @@ fn history(at: &dyn Known) -> Vec<Iteration> {
     (1..=at.iteration()).filter_map(|iteration| turn(at, iteration)).collect()
 }
 
-/// The last iterations gave the same output and the same verdict.
+/// Whether the last iterations gave the same output and the same verdict.
 fn stands_still(at: &dyn Known) -> bool {
     let history = history(at);
     let mut last = history.iter().rev().take(EQUAL).map(|one| (&one.output, &one.evaluation));
     history.len() >= EQUAL && last.next().is_some_and(|first| last.all(|other| other == first))
 }
 
-/// Whether the condition of a loop holds after an iteration, and what nothing binds in it.
+/// Whether the condition of a loop is true after an iteration, and the unknown names in it.
 fn holds(at: &dyn Known, test: &Expression, iteration: u32, evaluation: &TaskResult) -> (bool, Vec<String>) {
     let mut names = for_all(at, iteration);
     names.extend(for_director(at, iteration));
@@ -463,7 +464,7 @@ fn scripts_names(at: &dyn Known, iteration: u32) -> Vec<(String, Bound)> {
     ]
 }
 
-/// One turn of the loop as far as it came.
+/// One iteration of the loop as far as it got.
 fn turn(at: &dyn Known, iteration: u32) -> Option<Iteration> {
     let director = part(at, director(iteration))?;
     let output = at.result(&director);
@@ -496,7 +497,7 @@ fn judged_json(evaluation: &TaskResult) -> Value {
     timeless(&evaluation)
 }
 
-/// Feedback and next input of an evaluation, from its notes, its value or its verdict.
+/// The feedback and the next input of an evaluation, from its notes, its value or its verdict.
 pub(crate) fn advice(result: &TaskResult) -> (String, String) {
     let (_, verdict, _) = judged(result);
     let parsed = result.parsed_content.as_ref();

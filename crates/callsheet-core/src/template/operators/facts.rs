@@ -1,49 +1,49 @@
-//! What is fixed of an operator: one row each, in the file of the operator.
+//! The fixed properties of an operator: one row for each operator, in the file of the operator.
 
 use super::{Given, Kind};
 use crate::template::form::{Attribute, Child, Element};
 use crate::template::tree::Role;
 
-/// What is fixed of an operator. Every field is to be said of each.
+/// The fixed properties of an operator. Every operator sets every field.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
-    /// The word of `type`, or the element.
+    /// The word of `type`, or the name of the element.
     pub word: &'static str,
     /// How it is written.
     pub rows: Rows,
-    /// Reads its own part; `None`: something is missing without which there is no such operator.
+    /// Reads the operator. `None` if something required is missing.
     pub read: fn(&mut dyn Given) -> Option<Kind>,
-    /// What does its work, if it has no parts.
+    /// What performs its work, if it has no parts.
     pub leaf: Option<Leaf>,
-    /// The row of its context settings, wherever it stands.
+    /// The row of its context settings in every place.
     pub role: Role,
-    /// That of an atomic task in one of its slots.
+    /// The row for an atomic task in one of its slots.
     pub part_role: Role,
-    /// Its own where it is spawned as a subtask.
+    /// The row for the operator when it is started as a subtask.
     pub spawned: Role,
-    /// Names that it binds for its parts (spec 8).
+    /// The names that it binds for its parts (spec 8).
     pub binds: &'static [&'static str],
-    /// Its inputs are shown or passed on even if no text names them.
+    /// Whether its inputs are shown or passed on even if no text names them.
     pub shows_inputs: bool,
-    /// What is looked up reaches a model: processes are told nothing, `call` and `cond` are transparent.
+    /// Whether a model sees what is looked up for it. Processes see nothing, and `call` and `cond` are transparent.
     pub looks_up: bool,
-    /// The split of a failed task may be made of it (spec 11).
+    /// Whether a failed task may be split into this operator (spec 11).
     pub splits: bool,
-    /// A model may ask for a subtask of it (spec 12).
+    /// Whether a model may ask for a subtask of this kind (spec 12).
     pub spawns: bool,
-    /// It has no frame of its own: what stands around it stands around its part.
+    /// Whether its part has the frame around the operator, because the operator has none of its own.
     pub transparent: bool,
-    /// Its parts run only under a condition.
+    /// Whether its parts only run under a condition.
     pub guards: bool,
-    /// Results of its parts stand by their ids beside its own (spec 8).
+    /// Whether the results of its parts are bound by their ids next to its own (spec 8).
     pub lends_ids: bool,
-    /// Its parts run one after the other, and each may read those before it.
+    /// Whether its parts run one after the other and may read the earlier ones.
     pub in_order: bool,
-    /// Its result is that of its last part.
+    /// Whether its result is that of its last part.
     pub gives_its_last: bool,
 }
 
-/// What does the work of an operator without parts.
+/// What performs the work of an operator without parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaf {
     /// A model.
@@ -55,23 +55,23 @@ pub enum Leaf {
 /// How an operator is written.
 #[derive(Clone, Copy, Debug)]
 pub enum Rows {
-    /// As a `task` of that `type`, with these beside the rows of every task.
+    /// As a `task` with this `type`, and these rows in addition to those of every task.
     Task {
-        /// What it is, for a person who chooses one.
+        /// A description for a person who chooses an operator.
         about: &'static str,
-        /// A commented template, called `NAME`.
+        /// A commented template with the name `NAME`.
         example: &'static str,
         /// Attributes.
         attributes: &'static [Attribute],
         /// Children.
         children: &'static [Child],
     },
-    /// As an element of its own.
+    /// As an element with its own name.
     Element(&'static Element),
 }
 
 impl Rows {
-    /// Its own attributes.
+    /// The attributes of this operator alone.
     pub fn attributes(&self) -> &'static [Attribute] {
         match self {
             Self::Task { attributes, .. } => attributes,
@@ -79,7 +79,7 @@ impl Rows {
         }
     }
 
-    /// Its own children.
+    /// The children of this operator alone.
     pub fn children(&self) -> &'static [Child] {
         match self {
             Self::Task { children, .. } => children,
@@ -89,17 +89,17 @@ impl Rows {
 }
 
 impl Kind {
-    /// What is fixed of it.
+    /// The fixed properties of the operator.
     pub fn facts(&self) -> &'static Facts {
         self.operator().facts()
     }
 
-    /// The word of `type`, or the element.
+    /// The word of `type`, or the name of the element.
     pub fn word(&self) -> &'static str {
         self.facts().word
     }
 
-    /// A model does its work.
+    /// Whether a model performs its work.
     pub fn is_atomic(&self) -> bool {
         self.facts().leaf == Some(Leaf::Handler)
     }

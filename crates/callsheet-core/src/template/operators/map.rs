@@ -1,4 +1,4 @@
-//! `map`: its body for each element, at most so many at once.
+//! `map`: runs its body for each element, with a limited number at the same time.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,18 +15,18 @@ use super::{
     Work, Written, pool,
 };
 
-/// One task for each element.
+/// Runs one task for each element.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Map {
     /// The list.
     pub items: PathUse,
-    /// The name of the element.
+    /// The name of an element.
     pub item: String,
-    /// At once.
+    /// The largest number of elements at the same time.
     pub max_parallel: u32,
-    /// When one fails.
+    /// What happens when one fails.
     pub on_error: OnError,
-    /// What is done.
+    /// The task for each element.
     pub body: Box<Node>,
 }
 

@@ -1,11 +1,11 @@
-//! Operators (spec 2.4, 8). Each stands in a file of its own that holds all that is peculiar to it: what it is made of, how
-//! it is written, which names it binds for its parts, which of them it opens next, and what it gives.
+//! Operators (spec 2.4, 8). The file of an operator contains everything specific to it: its parts, how it is written,
+//! which names it binds for its parts, which part it opens next, and its result.
 //!
-//! Nobody else knows one operator from another: readers, printers and schemas of a text format go by its rows
-//! ([`Facts::rows`]) and ask through [`Given`] and [`Written`]; the machine and the evaluator tell an operator of its parts
-//! through [`Parts`], [`Known`] and [`Opening`].
+//! Other code does not distinguish operators. Readers, printers and schemas of a text format use its rows
+//! ([`Facts::rows`]) and ask through [`Given`] and [`Written`]. The machine and the evaluator give an operator its
+//! parts through [`Parts`], [`Known`] and [`Opening`].
 //!
-//! A new operator: its file, and its line in `operators!`.
+//! A new operator needs its file and a line in `operators!`.
 
 mod atomic;
 mod call;
@@ -40,7 +40,7 @@ pub use place::{ChildSlot, Work};
 pub use plan::{HandlerPlan, Plan};
 pub use text::{Given, Slot, Written};
 
-/// The operators: one line each, and nothing else lists them. The first one holds nothing of its own.
+/// The list of operators, one line each. There is no other list. The first operator has no data of its own.
 macro_rules! operators {
     (
         $(#[$first_doc:meta])* $first:ident($first_file:ident::$first_type:ident),
@@ -58,10 +58,10 @@ macro_rules! operators {
         }
 
         impl Kind {
-            /// What is fixed of each operator.
+            /// The fixed properties of all operators.
             pub const ALL: &[&Facts] = &[&$first_file::FACTS, $(&$file::FACTS),*];
 
-            /// What it does.
+            /// The behaviour of the operator.
             pub fn operator(&self) -> &dyn Operator {
                 match self {
                     Self::$first => &$first_type,
@@ -77,7 +77,7 @@ macro_rules! operators {
                 }
             }
 
-            /// Its parts, to be changed.
+            /// Its parts, mutable.
             pub fn nodes_mut(&mut self) -> Vec<&mut Node> {
                 match self {
                     Self::$first => Vec::new(),
@@ -93,40 +93,39 @@ operators! {
     Atomic(atomic::Atomic),
     /// Steps in order.
     Sequential(sequential::Sequential),
-    /// One task and then another one for each input, which joins what the first one gave.
+    /// Two tasks for each input. The second one joins the result of the first to the earlier results.
     Reduce(reduce::Reduce),
     /// A process.
     Script(script::Process),
-    /// Director, script, evaluator, until it is good.
+    /// Repeats a director, a script and an evaluator until the result is good.
     DirectorEvaluatorLoop(director_evaluator_loop::DirectorEvaluatorLoop),
-    /// One task for each element.
+    /// Runs one task for each element.
     Map(map::Map),
-    /// Another template; its name is the node's `template`, and inputs of the node are passed by name.
+    /// Another template. Its name is the node's `template`. Inputs of the node are passed by name.
     Call(call::Call),
-    /// The first case that holds.
+    /// Runs the first case whose test is true.
     Cond(cond::Cond),
-    /// Children at once.
+    /// Runs its children at the same time.
     Parallel(parallel::Parallel),
 }
 
-/// What an operator is and does. What has a body here is so for most of them, and right for one that
-/// says nothing of it.
+/// What an operator is and does. The default methods are right for most operators.
 pub trait Operator {
-    /// What is fixed of it.
+    /// Its fixed properties.
     fn facts(&self) -> &'static Facts;
 
-    /// Tasks that are parts of it, in document order.
+    /// The tasks that are parts of it, in document order.
     fn nodes(&self) -> Vec<&Node>;
 
-    /// The same, to be changed.
+    /// The tasks that are parts of it, mutable.
     fn nodes_mut(&mut self) -> Vec<&mut Node>;
 
-    /// A limit that only this operator has, by its name.
+    /// The value of a limit that only this operator has, by name.
     fn limit(&self, _name: &str) -> Option<u32> {
         None
     }
 
-    /// Raises such a limit.
+    /// Raises a limit that only this operator has.
     fn set_limit(&mut self, _name: &str, _max: u32) {}
 
     /// The process that it runs.
@@ -134,27 +133,27 @@ pub trait Operator {
         None
     }
 
-    /// Arguments that it passes on.
+    /// The arguments that it passes on.
     fn arguments(&self) -> &[Argument] {
         &[]
     }
 
-    /// The list that it goes through.
+    /// The list whose elements it processes.
     fn items(&self) -> Option<&PathUse> {
         None
     }
 
-    /// A name that it binds for its parts because its author says so.
+    /// The name that its author chose for an element.
     fn item(&self) -> Option<&str> {
         None
     }
 
-    /// The name by which its parts see an element of that list.
+    /// The name by which its parts see an element of the list.
     fn element(&self) -> Option<&str> {
         self.item()
     }
 
-    /// Its attributes, also those that say what holds without them.
+    /// Its attributes, including those that have their default values.
     fn attributes(&self) -> Vec<(&'static str, String)> {
         Vec::new()
     }
@@ -162,71 +161,73 @@ pub trait Operator {
     /// Writes its children.
     fn write(&self, to: &mut dyn Written);
 
-    /// Names that its parts use and see. `inputs`: what its inputs are, taken together. Gives what it gives.
+    /// Walks through the names that its parts use and see. `inputs` is what its inputs are, taken together. Returns
+    /// the shape of its result.
     fn walk(&self, names: &mut Walk<'_>, inputs: Option<Seen>) -> Shape;
 
-    /// The part of the tree at a place below it.
+    /// The part of the tree at a place below the operator.
     fn below(&self, place: ChildSlot) -> Option<Work<'_>>;
 
-    /// What it does next when it is open. A plan that does not fit is a defect of the evaluation; closing it tells so.
+    /// Its next move when it is open. A plan that does not fit is a defect of the evaluation, which closing the task
+    /// reports.
     fn next(&self, at: &dyn Parts) -> Move;
 
-    /// Whether it comes back whole although parts of it failed.
+    /// Whether it succeeds although parts of it failed.
     fn collects(&self) -> bool {
         false
     }
 
-    /// What it goes through, and what else it binds.
+    /// Opens the operator: chooses the parts to run and binds further names.
     ///
     /// # Errors
-    /// Names without a value, lists that are none.
+    /// A name has no value, or a list is not a list.
     fn open(&self, at: &dyn Opening, names: &mut Names) -> Result<Opens, Box<TaskError>>;
 
-    /// What it binds for the part at a place.
+    /// The names that it binds for the part at a place.
     fn binds(&self, at: &dyn Known, place: ChildSlot) -> Vec<(String, Bound)>;
 
-    /// Whether what a part gave is told to the one at a place (spec 5).
+    /// Whether the result of a part is passed to the part at a place (spec 5).
     fn tells(&self, _part: ChildSlot, _to: ChildSlot) -> bool {
         false
     }
 
-    /// The part that is judged by the one at a place.
+    /// The part that the part at a place judges.
     fn judged(&self, _: ChildSlot) -> Option<ChildSlot> {
         None
     }
 
-    /// Files that parts before want the one at a place to have.
+    /// The files that earlier parts want the part at a place to have.
     fn wanted_files(&self, _: &dyn Known, _: ChildSlot) -> Vec<String> {
         Vec::new()
     }
 
-    /// The least trusted of what its result is made from beside its parts.
+    /// The lowest trust among the sources of its result other than its parts.
     fn trust(&self, _: &dyn Known) -> Trust {
         Trust::default()
     }
 
-    /// Whether it goes on after a turn.
+    /// Decides whether it goes on after an iteration.
     fn judge(&self, _: &dyn Known) -> Judged {
         Judged::Ends(Box::new(lost()))
     }
 
-    /// What it gives.
+    /// Its result.
     fn close(&self, at: &dyn Known) -> TaskResult;
 }
 
-/// What happens to the others when a child fails.
+/// What happens to the other children when a child fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnError {
     /// Nothing more is started.
     #[default]
     Fail,
-    /// The others go on.
+    /// The others continue.
     Collect,
 }
 
 impl OnError {
-    /// As written.
+    /// Reads the setting as written.
     fn read(given: &dyn Given) -> Self {
         if given.word("on_error").as_deref() == Some("collect") { Self::Collect } else { Self::Fail }
     }
@@ -236,7 +237,7 @@ impl OnError {
     }
 }
 
-/// What the one part of an operator does next.
+/// The next move of an operator with one part.
 fn only(at: &dyn Parts, place: ChildSlot) -> Move {
     match at.after(place) {
         Ok(_) => Move::Owe(EvalPhase::Close),
@@ -244,12 +245,12 @@ fn only(at: &dyn Parts, place: ChildSlot) -> Move {
     }
 }
 
-/// The result of the one part of an operator.
+/// The result of an operator with one part.
 fn only_result(at: &dyn Known) -> TaskResult {
     at.parts().first().map(|part| (*at.result(part)).clone()).unwrap_or_default()
 }
 
-/// The error of the part that failed, with what the operator knows.
+/// The error of the failed part, with the details that the operator knows.
 fn with_error(at: &dyn Known, part: Option<&Part>, more: Details) -> TaskResult {
     let of_part = part.map(|part| at.result(part)).unwrap_or_default();
     let mut error = of_part.failed().unwrap_or_else(|| Box::new(failure::lost()));

@@ -1,4 +1,4 @@
-//! `parallel`: its children, at most so many at once.
+//! `parallel`: runs its children, a limited number at the same time.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,14 +15,14 @@ use super::{
     Written, pool,
 };
 
-/// Children at once.
+/// Runs its children at the same time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Parallel {
-    /// Each with an id.
+    /// The children, each with an id.
     pub children: Vec<Node>,
-    /// At once.
+    /// The largest number of children at the same time.
     pub max_parallel: u32,
-    /// When one fails.
+    /// What happens when one fails.
     pub on_error: OnError,
 }
 

@@ -1,5 +1,5 @@
-//! What an operator is told of the task that it is, and of its parts: by the machine, which computes no value, and by the
-//! evaluator, which knows them. Both are asked through this, so an operator knows neither.
+//! What an operator can ask about its task and its parts. The machine answers without values, and the evaluator
+//! answers with values. An operator uses only these traits and knows neither of them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,31 +19,31 @@ use super::{ChildSlot, Plan};
 pub struct Part {
     /// Its number in the run.
     pub number: usize,
-    /// Where it stands.
+    /// Its place.
     pub place: ChildSlot,
-    /// It came back.
+    /// Whether it has returned.
     pub closed: bool,
-    /// It came back and is no success.
+    /// Whether it returned without success.
     pub failed: bool,
-    /// It ends whatever is above it.
+    /// Whether its failure ends every task above it.
     pub fatal: bool,
 }
 
-/// How many parts stand where.
+/// How many parts are in which state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// They were opened.
+    /// The parts that were opened.
     pub opened: usize,
-    /// They came back.
+    /// The parts that have returned.
     pub closed: usize,
-    /// They came back and are no success.
+    /// The parts that returned without success.
     pub failed: usize,
-    /// They end whatever is above them.
+    /// The parts whose failure ends every task above them.
     pub fatal: usize,
 }
 
 impl Tally {
-    /// When one part counts otherwise than before.
+    /// Replaces the contribution of one part.
     #[must_use]
     pub fn with(self, before: Self, after: Self) -> Self {
         let count = |all: usize, before: usize, after: usize| (all + after).saturating_sub(before);
@@ -56,25 +56,25 @@ impl Tally {
     }
 }
 
-/// A task and its parts, as the machine knows them.
+/// A task and its parts as the machine sees them.
 pub trait Parts {
-    /// What it goes through, once it is opened.
+    /// Its plan, once it is opened.
     fn plan(&self) -> Option<&Plan>;
     /// Its iteration, from 1.
     fn iteration(&self) -> u32;
-    /// Its parts in the order they were opened, without what is nested in its inputs.
+    /// Its parts in the order in which they were opened, without those nested in its inputs.
     fn parts(&self) -> Vec<Part>;
-    /// How many of them stand where, without a look at each.
+    /// The number of parts in each state, without examining each part.
     fn tally(&self) -> Tally;
-    /// The one at a place.
+    /// The part at a place.
     fn part(&self, place: ChildSlot) -> Option<Part>;
     /// Whether a tool writes.
     fn writes(&self, tool: &str) -> bool;
 
-    /// What follows a part: open it, wait for it, or hear that it came back.
+    /// The part at a place, if it has returned.
     ///
     /// # Errors
-    /// It has not come back: what is to be done.
+    /// It has not returned. The move is to open it or to wait for it.
     fn after(&self, place: ChildSlot) -> Result<Part, Move> {
         match self.part(place) {
             None => Err(Move::Open(vec![place])),
@@ -83,7 +83,7 @@ pub trait Parts {
         }
     }
 
-    /// Elements that it goes through.
+    /// The number of elements that it processes.
     fn count(&self) -> Option<u32> {
         match self.plan()? {
             Plan::Items { count } => Some(*count),
@@ -92,118 +92,118 @@ pub trait Parts {
     }
 }
 
-/// The same with its values, as the evaluator knows them.
+/// A task and its parts with their values, as the evaluator sees them.
 pub trait Known: Parts {
     /// Its name in the run.
     fn id(&self) -> &str;
     /// Its node.
     fn node(&self) -> &Node;
-    /// What a part gave.
+    /// The result of a part.
     fn result(&self, part: &Part) -> Arc<TaskResult>;
-    /// The least trusted of what a part is made from.
+    /// The lowest trust among the sources of a part.
     fn trust(&self, part: &Part) -> Trust;
-    /// What a part gave, as a name may be bound to it.
+    /// The result of a part as a value for a name.
     fn bound(&self, part: &Part) -> Bound;
     /// The node of a part.
     fn node_of(&self, part: &Part) -> Option<&Node>;
     /// The parts of a part.
     fn parts_of(&self, part: &Part) -> Vec<Part>;
-    /// Names in scope, with what the task itself bound.
+    /// The names in scope, including those that the task itself bound.
     fn scope(&self) -> Arc<Environment>;
-    /// An element that it goes through, with its name.
+    /// An element of its list, with its name.
     fn element(&self, index: u32) -> Option<(String, Bound)>;
-    /// What the tree was called for.
+    /// The request for which the tree runs.
     fn request(&self) -> &str;
     /// The template that its node calls.
     fn called(&self) -> Option<&Template>;
-    /// Its steps that came back, for its notes.
+    /// Its returned steps, for its notes.
     fn steps_told(&self) -> Value;
-    /// What its process gave. `goes_on`: a non-zero exit is no failure.
+    /// The result of its process. `goes_on` means that a non-zero exit is not a failure.
     fn process(&self, goes_on: bool) -> TaskResult;
 }
 
-/// A task that is opened: its inputs are bound.
+/// A task that is being opened. Its inputs are bound.
 pub trait Opening {
     /// Its node.
     fn node(&self) -> &Node;
-    /// A name in scope, with what the task itself bound.
+    /// The value of a name in scope, including those that the task itself bound.
     fn value(&self, path: &Path) -> Option<Value>;
-    /// A handler that does its work.
+    /// The plan for a handler that performs its work.
     ///
     /// # Errors
-    /// Names without a value.
+    /// A name has no value.
     fn handler(&self) -> Result<Plan, Box<TaskError>>;
-    /// A process that does its work.
+    /// The plan for a process that performs its work.
     ///
     /// # Errors
-    /// Names without a value, values that may stand in no command.
+    /// A name has no value, or a value may not be inserted into a command.
     fn process(&self, script: &Script) -> Result<Plan, Box<TaskError>>;
-    /// Elements of a list.
+    /// The elements of a list.
     ///
     /// # Errors
     /// There is no such list, or it is too long.
     fn elements(&self, items: &PathUse) -> Result<Vec<(String, Bound)>, Box<TaskError>>;
-    /// What the body of a called template sees.
+    /// The names that the body of a called template sees.
     ///
     /// # Errors
-    /// There is no such template, it stands above too often, or arguments do not fit.
+    /// There is no such template, it is nested too often, or arguments do not fit.
     fn passed(&self, inputs: &Names) -> Result<Names, Box<TaskError>>;
 }
 
-/// What a task binds when it is opened, as recorded.
+/// The names that a task binds when it is opened, as recorded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Names {
-    /// Inputs, or parameters of a called template.
+    /// The inputs, or the parameters of a called template.
     pub bound: BTreeMap<String, Bound>,
-    /// Elements of a `map` or `reduce`, each with its name.
+    /// The elements of a `map` or `reduce`, each with its name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<(String, Bound)>,
 }
 
 impl Names {
-    /// Goes through the elements.
+    /// The plan to process the elements.
     pub fn items_plan(&self) -> Plan {
         Plan::Items { count: u32::try_from(self.items.len()).unwrap_or(u32::MAX) }
     }
 }
 
-/// What a task of the tree does next.
+/// The next move of a tree task.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Move {
     /// It waits.
     Wait,
-    /// Children to open.
+    /// It opens these children.
     Open(Vec<ChildSlot>),
-    /// An evaluation is outstanding.
+    /// It needs this evaluation.
     Owe(EvalPhase),
 }
 
-/// What an evaluation is asked for.
+/// The phase that an evaluation is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EvalPhase {
-    /// Bind inputs, fill texts, choose.
+    /// Binds inputs, fills texts, and chooses.
     Open,
-    /// Whether a loop goes on.
+    /// Decides whether a loop goes on.
     Judge,
-    /// Make the result.
+    /// Makes the result.
     Close,
 }
 
 /// How an operator is opened.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Opens {
-    /// It goes through this.
+    /// It follows this plan.
     Plan(Plan),
-    /// Nothing of it runs, so it comes back at once.
+    /// It runs nothing, so it returns at once.
     Closed(Box<TaskResult>),
 }
 
-/// How the check of a task that goes in turns came out.
+/// The result of the check after an iteration.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Judged {
-    /// Another turn.
+    /// It needs another iteration.
     GoesOn,
-    /// It comes back.
+    /// It returns.
     Ends(Box<TaskResult>),
 }

@@ -1,4 +1,4 @@
-//! As what a part of an operator is opened, and what stands there.
+//! The places of an operator's parts, and what is at these places.
 
 use crate::template::tree::{InputSource, Node, Script};
 
@@ -9,17 +9,17 @@ pub enum ChildSlot {
     Top,
     /// An operator nested in an input.
     Input {
-        /// Which.
+        /// Which input.
         index: u32,
     },
     /// An operator nested in an argument of a call.
     Argument {
-        /// Which.
+        /// Which argument.
         index: u32,
     },
-    /// A step of a sequence, a child of `parallel`.
+    /// A step of a sequence, or a child of `parallel`.
     Child {
-        /// Which.
+        /// Which child.
         index: u32,
     },
     /// The body of a `map` for one element.
@@ -27,32 +27,32 @@ pub enum ChildSlot {
         /// Which element.
         index: u32,
     },
-    /// One of the parts that an operator has for each of its inputs or elements.
+    /// One of the parts that an operator has for each input or element.
     Part {
-        /// What it adds to the name of its parent, before a number.
+        /// The word that it adds to the name of its parent, before a number.
         word: &'static str,
         /// Which input.
         index: u32,
     },
     /// One of the parts of an iteration.
     Turn {
-        /// What it adds to the name of its parent, before a number.
+        /// The word that it adds to the name of its parent, before a number.
         word: &'static str,
-        /// Which.
+        /// Which iteration.
         iteration: u32,
     },
     /// A branch of a `cond`; `None` is `else`.
     Branch {
-        /// Which.
+        /// Which case.
         case: Option<u32>,
     },
     /// The body of a called template.
     Body,
     /// The task by which a model chooses among the files that were found for its parent.
     Match,
-    /// The handler that is asked to split its parent's failed task.
+    /// The handler that is asked to split the failed task of its parent.
     Split,
-    /// What that gave, in the place of its failed parent.
+    /// The result of the split, which replaces its failed parent.
     Regrown,
     /// A subtask that a call of its parent's handler asks for.
     Subtask {
@@ -64,12 +64,12 @@ pub enum ChildSlot {
 }
 
 impl ChildSlot {
-    /// Nested in an input or argument, or choosing files: it runs before its parent is opened.
+    /// Whether it is nested in an input or argument, or chooses files. It then runs before its parent is opened.
     pub fn is_nested(&self) -> bool {
         matches!(self, Self::Input { .. } | Self::Argument { .. } | Self::Match)
     }
 
-    /// A subtask.
+    /// Whether it is a subtask.
     pub fn is_subtask(&self) -> bool {
         matches!(self, Self::Subtask { .. })
     }
@@ -88,7 +88,7 @@ impl ChildSlot {
         }
     }
 
-    /// What it adds to the name of its parent. `work`: what stands there.
+    /// The word that it adds to the name of its parent. `work` is what is at this place.
     pub fn word(&self, work: Option<Work<'_>>, template: &str) -> String {
         let id = match work {
             Some(Work::Node(node)) => node.id.as_deref(),
@@ -112,7 +112,7 @@ impl ChildSlot {
     }
 }
 
-/// What a task of the tree is.
+/// The part of a template that a tree task executes.
 #[derive(Clone, Copy, Debug)]
 pub enum Work<'t> {
     /// A node.
@@ -122,7 +122,7 @@ pub enum Work<'t> {
 }
 
 impl Work<'_> {
-    /// Whether both are one place of one tree.
+    /// Whether both are the same place of the same tree.
     pub fn is_the_same_as(self, other: Work<'_>) -> bool {
         match (self, other) {
             (Self::Node(one), Work::Node(other)) => std::ptr::eq(one, other),
@@ -132,7 +132,7 @@ impl Work<'_> {
     }
 }
 
-/// One of several nodes, by its number.
+/// The node with this number.
 pub(super) fn nth(nodes: &[Node], index: u32) -> Option<Work<'_>> {
     nodes.get(index_of(index)?).map(Work::Node)
 }

@@ -1,34 +1,34 @@
-//! What an opened task goes through, as recorded.
+//! The plan of an opened task, as recorded.
 
 use serde::{Deserialize, Serialize};
 
 use crate::nouns::{BlobId, SkillPolicy, ToolCall};
 
-/// What an opened task goes through.
+/// The plan of an opened task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Plan {
-    /// One handler.
+    /// Run one handler.
     Handler(Box<HandlerPlan>),
-    /// A process.
+    /// Run a process.
     Process {
         /// The call of the tool `script`.
         call: ToolCall,
-        /// Seconds it may take.
+        /// The time limit in seconds.
         timeout_seconds: u32,
-        /// For a person.
+        /// A title for a person.
         title: String,
     },
-    /// The children that the operator names, or the body of a call.
+    /// Run the children that the operator names, or the body of a call.
     Children,
-    /// As many elements.
+    /// Run a part for each element.
     Items {
-        /// How many.
+        /// The number of elements.
         count: u32,
     },
-    /// One branch of a `cond`; `None` is `else`.
+    /// Run one branch of a `cond`. `None` is `else`.
     Branch {
-        /// From 0.
+        /// The number of the case, from 0.
         case: Option<u32>,
     },
 }
@@ -36,16 +36,16 @@ pub enum Plan {
 /// An atomic task, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HandlerPlan {
-    /// For a person: the description, cut.
+    /// A title for a person: the shortened description.
     pub title: String,
-    /// The resolved task as JSON: texts without open placeholders, files, declared output.
+    /// The resolved task as JSON: texts without open placeholders, files and the declared output.
     pub task: BlobId,
-    /// Tools, model, limits.
+    /// Its tools, model and limits.
     pub policy: SkillPolicy,
-    /// Why it is a writer; `None`: it only reads.
+    /// Why it is a writer. `None` if it only reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writer: Option<String>,
-    /// Tokens that a call reserves of the budgets above it (spec 9): its prompt by estimate and the cap of a reply.
+    /// The tokens that a call reserves in the budgets above it (spec 9): the estimated prompt and the cap of a reply.
     #[serde(default)]
     pub reserve: u64,
 }

@@ -1,5 +1,5 @@
-//! What `map` and `parallel` share: children beside each other, at most so many at once, in any order of completion, and
-//! the array that they give (spec 8).
+//! What `map` and `parallel` share: a limited number of children runs at the same time, they end in any order, and
+//! their results form an array (spec 8).
 
 use serde_json::Value;
 
@@ -25,11 +25,11 @@ pub(super) fn next(
         let places: Vec<ChildSlot> = (opened..last).filter_map(|index| u32::try_from(index).ok().map(&place)).collect();
         return if places.is_empty() { Move::Wait } else { Move::Open(places) };
     }
-    // Running siblings finish and are kept.
+    // Running siblings finish, and their results are kept.
     if running > 0 { Move::Wait } else { Move::Owe(EvalPhase::Close) }
 }
 
-/// What that array is. With `collect` an element is null where a child failed.
+/// The shape of the array. With `collect`, the element of a failed child is null.
 pub(super) fn shape(children: impl IntoIterator<Item = Shape>, on_error: OnError) -> Shape {
     let element = children.into_iter().map(Shape::value).reduce(|all, one| all.or(&one)).unwrap_or_else(Shape::any);
     let element = if on_error == OnError::Collect { element.or_null() } else { element };
@@ -40,7 +40,7 @@ pub(super) fn size(count: u32) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }
 
-/// An array in input order; what was never started or failed is null.
+/// The array in input order. The elements of children that failed or never started are null.
 pub(super) fn result(at: &dyn Known, total: usize, on_error: OnError) -> TaskResult {
     let parts: Vec<Part> = at.parts();
     let failing: Vec<usize> =
@@ -50,7 +50,7 @@ pub(super) fn result(at: &dyn Known, total: usize, on_error: OnError) -> TaskRes
     let errors: Vec<_> =
         failing.iter().filter_map(|index| item_error(*index, &at.result(parts.get(*index)?))).collect();
     let all_failed = !parts.is_empty() && failing.len() == parts.len() && parts.len() == total;
-    // A spent budget ends the task, whatever would be collected (spec 9).
+    // A used-up budget ends the task even if failures are collected (spec 9).
     let stopped = parts.len() < total || parts.iter().any(|part| part.fatal);
     if failing.is_empty() && !stopped || (on_error == OnError::Collect && !all_failed && !stopped) {
         let mut result = TaskResult {

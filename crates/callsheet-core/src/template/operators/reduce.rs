@@ -1,5 +1,5 @@
-//! `reduce`: for each input, strictly one after the other, `inner_task` and then `reduction_task`, which joins what the
-//! first one gave to what was joined before (spec 8).
+//! `reduce`: for each input, one after the other, runs `inner_task` and then `reduction_task`, which joins the result
+//! of the first to the earlier results (spec 8).
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -18,16 +18,16 @@ use super::{
     Tally, Work, Written, with_error,
 };
 
-/// One task and then another one for each input.
+/// Runs two tasks for each input.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reduce {
-    /// A list to go through instead of the inputs.
+    /// A list to process instead of the inputs.
     pub items: Option<PathUse>,
-    /// The first accumulator; JSON if it parses, else a string.
+    /// The first accumulator: JSON if it can be parsed, otherwise a string.
     pub initial: Filled,
-    /// Made of each input.
+    /// The task for each input.
     pub inner: Box<Node>,
-    /// Joins it to the accumulator.
+    /// The task that joins its result to the accumulator.
     pub reduction: Box<Node>,
 }
 
@@ -91,7 +91,7 @@ fn read(given: &mut dyn Given) -> Option<Reduce> {
 }
 
 impl Reduce {
-    /// What was joined before an input: the last reduction's value, at first the initial one.
+    /// The accumulator before an input: the value of the last reduction, or the initial value.
     fn accumulator(&self, at: &dyn Known, before: u32) -> (Value, Trust) {
         let joined = (0..before).rev().filter_map(|index| at.part(reduction(index)));
         match joined.into_iter().find(|part| part.closed && !part.failed) {
@@ -100,14 +100,14 @@ impl Reduce {
         }
     }
 
-    /// `initial_value`: JSON if it parses, else the text.
+    /// `initial_value`: JSON if it can be parsed, otherwise the text.
     fn initial(&self, at: &dyn Known) -> (Value, Trust) {
         let text = resolve_text(&self.initial, &at.scope(), "initial_value", &Origin::default(), "", &mut Vec::new());
         let value = serde_json::from_str(text.as_str()).unwrap_or_else(|_| Value::from(text.as_str()));
         (value, text.trust())
     }
 
-    /// What the text that it begins with is.
+    /// The shape of the initial text.
     fn initial_shape(&self) -> Shape {
         let Some(text) = self.initial.as_literal() else { return Shape::any() };
         serde_json::from_str(text).map_or_else(|_| Shape::text(), |value| Shape::of_value(&value))
@@ -132,7 +132,7 @@ impl Reduce {
         names
     }
 
-    /// What there was when a part failed.
+    /// The result when a part failed.
     fn failed(&self, at: &dyn Known, part: &Part, total: u32) -> TaskResult {
         let index = match part.place {
             ChildSlot::Part { index, .. } => index,
@@ -227,7 +227,7 @@ impl Operator for Reduce {
         }
     }
 
-    /// Without a list it goes through its inputs.
+    /// Without a list, it processes its inputs.
     fn open(&self, at: &dyn Opening, names: &mut Names) -> Result<Opens, Box<TaskError>> {
         names.items = match &self.items {
             Some(items) => at.elements(items)?,
@@ -247,18 +247,18 @@ impl Operator for Reduce {
         }
     }
 
-    /// Only the reduction is told of earlier ones.
+    /// Only the reduction gets earlier results.
     fn tells(&self, part: ChildSlot, to: ChildSlot) -> bool {
         let joins = |place| matches!(place, ChildSlot::Part { word: REDUCTION, .. });
         joins(part) && joins(to)
     }
 
-    /// The text that it begins with is its whole result where there is nothing to join.
+    /// If there is nothing to join, the initial text is the whole result.
     fn trust(&self, at: &dyn Known) -> Trust {
         self.initial(at).1
     }
 
-    /// The last accumulator; of one that failed what there was.
+    /// The last accumulator. If a part failed, the results up to then.
     fn close(&self, at: &dyn Known) -> TaskResult {
         let total = at.count().unwrap_or(0);
         if let Some(part) = at.parts().iter().find(|part| part.failed) {
@@ -269,7 +269,7 @@ impl Operator for Reduce {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
-        // The accumulator is the reduction's value where it is one, else its text (spec 8).
+        // The accumulator is the value of the reduction if there is one, otherwise its text (spec 8).
         let parsed = (!value.is_string()).then_some(value);
         TaskResult { content, parsed_content: parsed, ..TaskResult::default() }
     }

@@ -13,15 +13,15 @@ use super::{
     ChildSlot, EvalPhase, Facts, Kind, Known, Leaf, Move, Names, Opening, Opens, Operator, Parts, Rows, Work, Written,
 };
 
-/// The name by which a person raises the time of a script.
+/// The name by which a person raises the time limit of a script.
 const TIMEOUT: &str = "timeout_seconds";
 
 /// A process that is a task of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Process {
-    /// What is started.
+    /// The command and its settings.
     pub script: Script,
-    /// A non-zero exit completes.
+    /// Whether a non-zero exit counts as success.
     pub on_nonzero_continue: bool,
 }
 

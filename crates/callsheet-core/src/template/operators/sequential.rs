@@ -1,4 +1,4 @@
-//! `sequential`: steps in order, each after the one before.
+//! `sequential`: runs its steps in order, one after the other.
 
 use std::collections::BTreeMap;
 
@@ -18,12 +18,12 @@ use super::{
     Rows, Work, Written, with_error,
 };
 
-/// Steps in order.
+/// Runs its steps in order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sequential {
-    /// Each with an id.
+    /// The steps, each with an id.
     pub steps: Vec<Node>,
-    /// When one fails.
+    /// What happens when one fails.
     pub on_error: OnError,
 }
 
@@ -105,7 +105,7 @@ impl Operator for Sequential {
         let holds_writer = |step: &Node| step.walk().iter().any(|node| node.requires_approval(&|tool| at.writes(tool)));
         let mut failed = false;
         for (index, step) in (0..).zip(&self.steps) {
-            // With `collect` later steps still run up to the next one that holds a writer.
+            // With `collect`, later steps still run up to the next step that contains a writer.
             if failed && (self.on_error == OnError::Fail || holds_writer(step)) {
                 return Move::Owe(EvalPhase::Close);
             }
@@ -122,7 +122,7 @@ impl Operator for Sequential {
         Ok(Opens::Plan(Plan::Children))
     }
 
-    /// Results of the steps before it.
+    /// The results of the steps before a step.
     fn binds(&self, at: &dyn Known, place: ChildSlot) -> Vec<(String, Bound)> {
         let ChildSlot::Child { index: before } = place else { return Vec::new() };
         let is_earlier =
@@ -171,7 +171,7 @@ impl Operator for Sequential {
     }
 }
 
-/// A step by its id, and after one that lends them its children by theirs (spec 8).
+/// Binds a step under its id. If the step lends the ids of its children, binds these, too (spec 8).
 fn add_ids(at: &dyn Known, step: &Part, ids: &mut BTreeMap<String, Bound>) {
     let Some(node) = at.node_of(step) else { return };
     if node.kind.facts().lends_ids {

@@ -1,65 +1,64 @@
-//! What a text format does for an operator: it gives what is written by the names of the operator's rows, and takes what is
-//! to be written.
+//! What a text format does for an operator: it reads values by the names of the operator's rows, and writes them.
 
 use crate::template::tree::{Argument, Condition, Node, PathUse, Script};
 use crate::template::value::Filled;
 
 use super::Case;
 
-/// A place for one operator, and what it says of the task that stands there.
+/// A place for one operator, and what it implies for the task at this place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
     /// The element.
     pub name: &'static str,
-    /// The subtype of a task that says none.
+    /// The subtype of a task that names none.
     pub subtype: &'static str,
 }
 
 impl Slot {
-    /// One that says nothing of its task.
+    /// A slot without effect on its task.
     pub const fn new(name: &'static str) -> Self {
         Self { name, subtype: "standard" }
     }
 }
 
-/// What is written of an operator, by the names of its rows. What is wrong with it has been told.
+/// The written values of an operator, by the names of its rows. Faults in them were already reported.
 pub trait Given {
-    /// An attribute.
+    /// The value of an attribute.
     fn word(&self, name: &str) -> Option<String>;
-    /// An attribute or child that holds a whole number in the range of its row, or what that row has instead.
+    /// The whole number in an attribute or child, in the range of its row, or the default of the row.
     fn count(&self, name: &str) -> Option<u32>;
-    /// A variable that an attribute names.
+    /// The variable that an attribute names.
     fn path(&self, name: &str) -> Option<PathUse>;
-    /// The text of a child; empty without it.
+    /// The text of a child. Empty if there is no such child.
     fn text(&self, name: &str) -> Filled;
-    /// An expression: the child `name` of the child `within`.
+    /// The expression in the child `name` of the child `within`.
     fn condition(&self, within: &str, name: &str) -> Option<Condition>;
     /// The operator in a slot.
     fn node(&mut self, slot: &Slot) -> Option<Box<Node>>;
-    /// Operators one after the other, in a child or in its own element.
+    /// The operators in a child or in its own element, in order.
     fn steps(&mut self, within: Option<&str>) -> Vec<Node>;
-    /// A process, in a child or in its own element.
+    /// The process in a child or in its own element.
     fn script(&mut self, within: Option<&str>) -> Option<Script>;
-    /// Children that hold an operator each, under a condition.
+    /// The children that each contain an operator under a condition.
     fn cases(&mut self, name: &str) -> Vec<Case>;
-    /// Arguments of a call.
+    /// The arguments of a call.
     fn arguments(&mut self) -> Vec<Argument>;
 }
 
-/// Takes what is to be written of an operator, in order.
+/// Takes the values of an operator in the order in which they are written.
 pub trait Written {
-    /// A text.
+    /// Writes a text.
     fn text(&mut self, name: &str, text: &str);
-    /// An expression: the child `name` of the child `within`.
+    /// Writes an expression as the child `name` of the child `within`.
     fn condition(&mut self, within: &str, name: &str, condition: &Condition);
-    /// The operator in a slot.
+    /// Writes the operator in a slot.
     fn node(&mut self, slot: &Slot, node: &Node);
-    /// Operators one after the other, in a child or in its own element.
+    /// Writes operators in order, in a child or in its own element.
     fn steps(&mut self, within: Option<&str>, steps: &[Node]);
-    /// A process, in a child or in its own element.
+    /// Writes a process, in a child or in its own element.
     fn script(&mut self, within: Option<&str>, script: &Script);
-    /// Children that hold an operator each, under a condition.
+    /// Writes children that each contain an operator under a condition.
     fn cases(&mut self, name: &str, cases: &[Case]);
-    /// Arguments of a call.
+    /// Writes the arguments of a call.
     fn arguments(&mut self, arguments: &[Argument]);
 }

@@ -1,11 +1,11 @@
-//! What is told of a failure of an operator with children (spec 6).
+//! The details about the failure of an operator with children (spec 6).
 
 use super::{Details, ErrorKind, ItemError, PartialResult, TaskError, TaskResult};
 
-/// Violations of a declared form that one message tells; all of them stand in its details.
+/// How many violations of a declared form a message mentions. The details contain all of them.
 const TOLD_VIOLATIONS: usize = 5;
 
-/// What a part gave before another one failed.
+/// The result of a part before another part failed.
 pub(crate) fn partial_result(result: &TaskResult) -> PartialResult {
     let notes = serde_json::to_value(&result.notes).unwrap_or_default();
     PartialResult { content: result.content.clone(), notes, ..PartialResult::default() }
@@ -16,7 +16,7 @@ pub(crate) fn item_error(item_index: usize, result: &TaskResult) -> Option<ItemE
     Some(ItemError { item_index, error: result.failed()? })
 }
 
-/// The details of an error; one of a document that was given to us has none.
+/// The details of an error. An error of a document that was given to Callsheet has none.
 pub(crate) fn of(error: &mut TaskError) -> Option<&mut Option<Box<Details>>> {
     match &mut error.kind {
         ErrorKind::TaskFailure { details, .. }
@@ -26,8 +26,8 @@ pub(crate) fn of(error: &mut TaskError) -> Option<&mut Option<Box<Details>>> {
     }
 }
 
-/// Lays what an operator knows over the details of the error that ended it. What the failed part knew under the same
-/// names stays as `inner`.
+/// Merges what an operator knows into the details of the error that ended it. Values of the failed part under the
+/// same names are kept as `inner`.
 pub(crate) fn add(error: &mut TaskError, more: Details) {
     let Some(details) = of(error) else { return };
     let details = details.get_or_insert_default();
@@ -44,7 +44,7 @@ pub(crate) fn add(error: &mut TaskError, more: Details) {
             }
         }
         if !inner.is_empty() {
-            // Of several levels the innermost stands deepest.
+            // With several levels, the innermost is nested deepest.
             inner.extend(merged.remove("inner").map(|deeper| ("inner".to_owned(), deeper)));
             merged.insert("inner".to_owned(), serde_json::Value::Object(inner));
         }
@@ -54,7 +54,7 @@ pub(crate) fn add(error: &mut TaskError, more: Details) {
     }
 }
 
-/// What of an output does not fit, with its place in the value.
+/// The misfit of an output in words, with its place in the value.
 pub(crate) fn misfit(details: &Details) -> String {
     let violations = || details.violations.iter().flatten();
     let mut listed = violations().take(TOLD_VIOLATIONS).cloned().collect::<Vec<_>>().join("; ");
@@ -68,7 +68,7 @@ pub(crate) fn misfit(details: &Details) -> String {
     };
     match (listed.is_empty(), &details.path) {
         (true, _) => typed,
-        // It is no JSON, which has no place in a value.
+        // The output is not JSON, so there is no place in a value.
         (false, None) => format!("{typed} ({listed})"),
         (false, Some(_)) => listed,
     }

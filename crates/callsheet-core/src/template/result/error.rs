@@ -1,4 +1,4 @@
-//! Errors of tasks: one of five types, with everything a reader needs to act (spec 6).
+//! Errors of tasks: five types with everything that a reader needs to act (spec 6).
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -11,21 +11,21 @@ use super::{ResourceMetrics, SubtaskRequest, TaskResult};
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SourceLocation {
-    /// File as shown to a person.
+    /// The file as shown to a person.
     pub file: String,
     /// 1-based line.
     pub line: u32,
     /// 1-based column in Unicode scalar values.
     pub column: u32,
-    /// The task's path.
+    /// The path of the task.
     pub task: String,
 }
 
-/// Whose fault.
+/// Who is responsible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Blame {
-    /// Who wrote the template or gave the inputs.
+    /// The person who wrote the template or gave the inputs.
     User,
     /// The model.
     Model,
@@ -33,11 +33,11 @@ pub enum Blame {
     Provider,
     /// A tool or a script.
     Tool,
-    /// We.
+    /// Callsheet itself.
     Callsheet,
 }
 
-/// Who must hear of it.
+/// Who must be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hears {
@@ -49,14 +49,14 @@ pub enum Hears {
     Log,
 }
 
-/// What may be done about it. Nothing is done by itself (spec 15).
+/// What may be done about an error. Nothing is done automatically (spec 15).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecoveryAdvice {
-    /// Whose fault.
+    /// Who is responsible.
     pub blame: Blame,
-    /// Trying again may help.
+    /// Whether trying again may help.
     pub retryable: bool,
-    /// Who must hear of it.
+    /// Who must be told.
     pub hear: Vec<Hears>,
     /// What to do.
     pub advice: String,
@@ -66,56 +66,56 @@ pub struct RecoveryAdvice {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resource {
-    /// Assistant messages.
+    /// The number of assistant messages.
     Turns,
-    /// The window.
+    /// The context window.
     Context,
-    /// One reply.
+    /// The size of one reply.
     Output,
-    /// Model calls.
+    /// The number of model calls.
     Calls,
-    /// Tokens.
+    /// The number of tokens.
     Tokens,
-    /// Cost.
+    /// The cost.
     Cost,
 }
 
-/// Why a task failed. No other word is emitted.
+/// Why a task failed. Callsheet writes no other reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// The lookup of context.
+    /// The lookup of context failed.
     ContextRetrievalFailure,
-    /// The matching task of a lookup.
+    /// The matching task of a lookup failed.
     ContextMatchingFailure,
-    /// The reply of a matching task.
+    /// The reply of a matching task could not be read.
     ContextParsingFailure,
     /// A tree given at run time has faults.
     XmlValidationFailure,
-    /// The output is not what was declared.
+    /// The output does not have the declared form.
     OutputFormatFailure,
-    /// Wall time.
+    /// The time limit was reached.
     ExecutionTimeout,
-    /// It was stopped.
+    /// The task was stopped.
     ExecutionHalted,
-    /// A subtask.
+    /// A subtask failed.
     SubtaskFailure,
-    /// Inputs are missing or of a wrong type.
+    /// Inputs are missing or have wrong types.
     InputValidationFailure,
-    /// Our own fault, or a model's unexplained failure.
+    /// Callsheet has a defect, or a model reported a failure without a reason.
     UnexpectedError,
-    /// No such template.
+    /// There is no such template.
     TemplateNotFound,
-    /// A tool or script failed and the task cannot go on.
+    /// A tool or script failed, and the task cannot continue.
     ToolExecutionError,
-    /// The provider, after its transport policy.
+    /// The provider failed after all retries.
     LlmError,
-    /// No usable model, key or provider.
+    /// There is no usable model, key or provider.
     ConfigurationError,
 }
 
 impl Reason {
-    /// Every reason, in the order of the specification.
+    /// All reasons, in the order of the specification.
     pub const ALL: [Self; 14] = [
         Self::ContextRetrievalFailure,
         Self::ContextMatchingFailure,
@@ -133,7 +133,7 @@ impl Reason {
         Self::ConfigurationError,
     ];
 
-    /// Reads a word.
+    /// Parses the word for a reason.
     pub fn parse(word: &str) -> Option<Self> {
         serde_json::from_value(Value::String(word.to_owned())).ok()
     }
@@ -143,17 +143,17 @@ impl Reason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Halt {
-    /// Nesting.
+    /// Tasks were nested too deeply.
     MaxDepth,
-    /// An equal ancestor.
+    /// A task above it is equal.
     Cycle,
-    /// Three equal turns or iterations.
+    /// Three turns or iterations were equal.
     NoProgress,
-    /// The last iteration.
+    /// All iterations were used.
     IterationsExhausted,
-    /// An evaluator's verdict.
+    /// An evaluator ended the loop.
     Aborted,
-    /// A person said no.
+    /// A person denied approval.
     ApprovalDenied,
     /// A person stopped it.
     Cancelled,
@@ -163,13 +163,13 @@ pub enum Halt {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PartialResult {
-    /// Of a sequence, from 0.
+    /// The step of a sequence, from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step_index: Option<usize>,
-    /// Of a reduce, from 0.
+    /// The input of a reduce, from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_index: Option<usize>,
-    /// Of a map or parallel, from 0.
+    /// The element of a map or parallel, from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub item_index: Option<usize>,
     /// Its content.
@@ -181,19 +181,19 @@ pub struct PartialResult {
 /// The error of one element.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ItemError {
-    /// From 0.
+    /// The number of the element, from 0.
     pub item_index: usize,
-    /// What happened.
+    /// The error.
     pub error: Box<TaskError>,
 }
 
-/// One turn of a loop.
+/// One iteration of a loop.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Iteration {
-    /// From 1.
+    /// Its number, from 1.
     pub iteration: u32,
-    /// The director's content, capped.
+    /// The director's content, shortened to the limit.
     pub output: String,
     /// The evaluation.
     pub evaluation: Value,
@@ -202,7 +202,7 @@ pub struct Iteration {
     pub script: Option<Value>,
 }
 
-/// A name that nothing gives (spec 4).
+/// A name without a value (spec 4).
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Missing {
@@ -210,15 +210,15 @@ pub struct Missing {
     pub name: String,
     /// The field that uses it.
     pub field: String,
-    /// The task's path.
+    /// The path of the task.
     pub task: String,
-    /// File as shown to a person.
+    /// The file as shown to a person.
     pub file: String,
     /// 1-based line.
     pub line: u32,
     /// 1-based column.
     pub column: u32,
-    /// The path to the field of the same name that the record of the call has.
+    /// The path to the field of the same name in the record of the call, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub record: Option<String>,
 }
@@ -229,20 +229,20 @@ pub struct Missing {
 pub struct Invalid {
     /// The parameter or input.
     pub name: String,
-    /// The type that is wanted.
+    /// The expected type.
     pub expected: String,
-    /// What is there.
+    /// The type that was given.
     pub actual: String,
-    /// Where it is given, if that is known before the run.
+    /// Where it is given, if this is known before the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub location: Option<SourceLocation>,
 }
 
-/// What a path of `file_paths` is to lead to.
+/// What a path of `file_paths` must lead to.
 const READABLE: &str = "a file or folder of the project";
 
 impl Invalid {
-    /// What is wanted and what is there where a path leads to nothing that may be read; `near`: paths that may be meant.
+    /// The expected and the actual value for a path that leads to no readable file. `near` contains similar paths.
     fn no_file(near: &[String]) -> (String, String) {
         let found =
             if near.is_empty() { "none".to_owned() } else { format!("none; did you mean {}?", near.join(", ")) };
@@ -252,7 +252,7 @@ impl Invalid {
 
 macro_rules! details {
     ($($(#[$doc:meta])* $name:ident: $kind:ty,)+) => {
-        /// What is known of a failure; each operator fills its own fields (spec 6).
+        /// The details of a failure. Each operator sets its own fields (spec 6).
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
         #[serde(default)]
         pub struct Details {
@@ -261,7 +261,7 @@ macro_rules! details {
                 #[serde(skip_serializing_if = "Option::is_none")]
                 pub $name: Option<$kind>,
             )+
-            /// Fields of newer versions, kept.
+            /// Unknown fields of newer versions, which are kept.
             #[serde(flatten)]
             pub other: Map<String, Value>,
         }
@@ -269,59 +269,59 @@ macro_rules! details {
 }
 
 details! {
-    /// Context that was found before the failure.
+    /// The context that was found before the failure.
     partial_context: Value,
-    /// What the context used.
+    /// The use of the context.
     context_metrics: Value,
-    /// What the value breaks.
+    /// The violations of the value.
     violations: Vec<String>,
-    /// Earlier attempts.
+    /// The earlier attempts.
     recovery_attempts: Vec<Value>,
-    /// What the failed part knew under names that the operator around it uses, too.
+    /// What the failed part knew under names that the operator around it also uses.
     inner: Value,
-    /// Sequential: the step, from 0.
+    /// Sequence: the failed step, from 0.
     failed_step: usize,
-    /// Sequential: how many.
+    /// Sequence: the number of steps.
     total_steps: usize,
-    /// Finished parts.
+    /// The finished parts.
     partial_results: Vec<PartialResult>,
-    /// Reduce: the input, from 0.
+    /// Reduce: the failed input, from 0.
     failed_input_index: usize,
-    /// Reduce: how many.
+    /// Reduce: the number of inputs.
     total_inputs: usize,
-    /// Reduce: names or values gone through.
+    /// Reduce: the names or values of the processed inputs.
     processed_inputs: Vec<Value>,
-    /// Reduce: what there was.
+    /// Reduce: the accumulator before the failure.
     current_accumulator: Value,
-    /// Map, parallel: which, from 0.
+    /// Map, parallel: the failed elements, from 0.
     failed_indexes: Vec<usize>,
-    /// Map, parallel: how many.
+    /// Map, parallel: the number of elements.
     total_items: usize,
-    /// Map, parallel: what happened.
+    /// Map, parallel: the errors.
     errors: Vec<ItemError>,
-    /// Loop: how many.
+    /// Loop: the number of completed iterations.
     iterations_completed: u32,
     /// Loop: why it ended.
     termination_reason: String,
-    /// Loop: up to and including the failure.
+    /// Loop: the iterations, including the failed one.
     iteration_history: Vec<Iteration>,
-    /// Loop: director, script or evaluator.
+    /// Loop: the failed part, which is the director, script or evaluator.
     failed_part: String,
-    /// Subtask: what was asked.
+    /// Subtask: the request.
     subtask_request: Box<SubtaskRequest>,
-    /// Subtask: what happened.
+    /// Subtask: the error.
     subtask_error: Box<TaskError>,
-    /// Subtask: its depth.
+    /// Subtask: the nesting depth.
     nesting_depth: u32,
-    /// Subtask: what there was.
+    /// Subtask: the output before the failure.
     partial_output: Box<TaskResult>,
-    /// Script: what it printed.
+    /// Script: the standard output.
     script_stdout: String,
-    /// Script: what it complained.
+    /// Script: the error output.
     script_stderr: String,
-    /// Script: its exit code.
+    /// Script: the exit code.
     script_exit_code: i32,
-    /// Script: a stream was cut.
+    /// Script: whether a stream was shortened.
     truncated: bool,
     /// Output: the declared type.
     expected_type: String,
@@ -329,18 +329,18 @@ details! {
     actual_type: String,
     /// Output: the text.
     original_output: String,
-    /// Output: where in the value.
+    /// Output: the place in the value.
     path: String,
-    /// Inputs: names without a value.
+    /// Inputs: the names without a value.
     missing: Vec<Missing>,
-    /// Inputs: values of wrong types.
+    /// Inputs: the values of wrong types.
     invalid: Vec<Invalid>,
-    /// Halted: why.
+    /// Halt: why the task was halted.
     halt: Halt,
 }
 
-/// Counts are written without a fraction.
-// serde gives a reference. In this range every whole number fits.
+/// Writes whole numbers without a fraction.
+// `serde` passes a reference. Every whole number in this range fits.
 #[allow(clippy::trivially_copy_pass_by_ref, clippy::cast_possible_truncation)]
 fn plain_number<S: serde::Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     if value.fract() == 0.0 && value.abs() < 9e15 {
@@ -350,68 +350,68 @@ fn plain_number<S: serde::Serializer>(value: &f64, serializer: S) -> Result<S::O
     }
 }
 
-/// The type of an error, with its own fields.
+/// The type of an error, with the fields of that type.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum ErrorKind {
     /// A limit was reached.
     ResourceExhaustion {
-        /// Which.
+        /// The limit.
         resource: Resource,
         /// How much was used.
         #[serde(serialize_with = "plain_number")]
         used: f64,
-        /// The limit.
+        /// The maximum.
         #[serde(serialize_with = "plain_number")]
         limit: f64,
-        /// What there was.
+        /// The content before the failure.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         content: Option<String>,
-        /// What was tried after it.
+        /// What was tried after the error.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         details: Option<Box<Details>>,
     },
     /// The task failed.
     TaskFailure {
-        /// Why.
+        /// The reason.
         reason: Reason,
-        /// What there was.
+        /// The content before the failure.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         content: Option<String>,
-        /// Its notes.
+        /// The notes of the task.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         notes: Option<Value>,
-        /// What is known.
+        /// The details.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         details: Option<Box<Details>>,
     },
-    /// A reply with neither text nor tool call, or a contract not met.
+    /// A reply has neither text nor tool call, or does not fit the declaration.
     InvalidOutput {
-        /// What there was.
+        /// The content.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         content: Option<String>,
-        /// What it breaks.
+        /// The violations.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         violations: Option<Vec<String>>,
-        /// What was tried after it.
+        /// What was tried after the error.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         details: Option<Box<Details>>,
     },
-    /// A document given to us has faults.
+    /// A document that was given to Callsheet has faults.
     ValidationError {
-        /// Which.
+        /// The path of the document.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         path: Option<String>,
-        /// A model that is not known.
+        /// The name of an unknown model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         invalid_model: Option<String>,
-        /// What is wrong.
+        /// The faults.
         #[serde(default)]
         issues: Vec<Issue>,
     },
-    /// A document given to us is not well formed.
+    /// A document that was given to Callsheet is not well formed.
     XmlParseError {
-        /// What there was.
+        /// The content.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         content: Option<String>,
     },
@@ -420,25 +420,25 @@ pub enum ErrorKind {
 /// An error of a task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskError {
-    /// Type and its fields.
+    /// The type of the error and its fields.
     #[serde(flatten)]
     pub kind: ErrorKind,
     /// What happened.
     pub message: String,
-    /// Where.
+    /// Where it happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub location: Option<SourceLocation>,
-    /// The calls that it came through, the innermost first (spec 8).
+    /// The calls through which it came, innermost first (spec 8).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub related: Vec<SourceLocation>,
-    /// What was used.
+    /// The resources that were used.
     #[serde(default)]
     pub metrics: ResourceMetrics,
-    /// What may be done.
+    /// What may be done about it.
     pub recovery: RecoveryAdvice,
 }
 
-/// Inputs that cannot be bound: the details of an `input_validation_failure`.
+/// Inputs that cannot be bound, as the details of an `input_validation_failure`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InputFaultDetails {
     /// Names without a value.
@@ -454,18 +454,18 @@ impl InputFaultDetails {
         self.invalid.push(Invalid { name, expected, actual, location: None });
     }
 
-    /// A file is not there; `near`: paths that may be meant; `location`: where a template names it.
+    /// Adds a missing file. `near` contains similar paths, `location` the place where a template names it.
     pub fn no_file(&mut self, path: &str, near: &[String], location: Option<SourceLocation>) {
         let (expected, actual) = Invalid::no_file(near);
         self.invalid.push(Invalid { name: path.to_owned(), expected, actual, location });
     }
 
-    /// Whether nothing is wrong.
+    /// Whether no fault was found.
     pub fn is_empty(&self) -> bool {
         self.missing.is_empty() && self.invalid.is_empty()
     }
 
-    /// The message of the error: every name once, in order.
+    /// The message of the error. It mentions each name once, in order.
     pub fn message(&self) -> String {
         let names = self.missing.iter().map(|missing| missing.name.clone()).collect();
         let is_file = |invalid: &&Invalid| invalid.expected == READABLE;
@@ -495,7 +495,7 @@ impl InputFaultDetails {
         missing.or_else(|| self.invalid.iter().find_map(|invalid| invalid.location.clone()))
     }
 
-    /// The error of a task.
+    /// Turns the faults into the error of a task.
     pub fn into_error(self) -> TaskError {
         let message = self.message();
         let location = self.place();

@@ -1,4 +1,4 @@
-//! Errors of tasks (spec 6): whose fault, and what may be done.
+//! Creates errors of tasks (spec 6), with who is responsible and what may be done.
 
 use crate::template::tree::Origin;
 
@@ -7,7 +7,7 @@ use super::{
     TaskError,
 };
 
-/// What a person can do about a reason.
+/// Who is responsible for a reason, whether trying again helps, and what a person can do.
 fn advice(reason: Reason) -> (Blame, bool, &'static str) {
     match reason {
         Reason::ContextRetrievalFailure => (Blame::Callsheet, true, "rebuild the index, or disable fresh context"),
@@ -35,7 +35,7 @@ fn recovery(blame: Blame, retryable: bool, advice: &str) -> RecoveryAdvice {
     RecoveryAdvice { blame, retryable, hear, advice: advice.to_owned() }
 }
 
-/// A task that failed for a reason.
+/// The error of a task that failed for a reason.
 pub(crate) fn failure(reason: Reason, message: impl Into<String>, details: Details) -> TaskError {
     let (blame, retryable, words) = advice(reason);
     let details = Some(Box::new(details)).filter(|details| **details != Details::default());
@@ -49,21 +49,22 @@ pub(crate) fn failure(reason: Reason, message: impl Into<String>, details: Detai
     }
 }
 
-/// A failure that a model tells of itself: whatever word it has for it, no one saw an outage, a limit or a wrong setting.
+/// The error of a failure that a model reports. Whatever reason the model names, no outage, limit or wrong setting
+/// was observed.
 pub(crate) fn said_by_a_model(reason: Reason, message: impl Into<String>) -> TaskError {
     let mut error = failure(reason, message, Details::default());
     error.recovery = recovery(Blame::Model, true, "read the model's explanation, then retry, or use another model");
     error
 }
 
-/// A request of a model that cannot be run.
+/// The error of a model's request that cannot be run.
 pub(crate) fn asked_wrongly(reason: Reason, message: impl Into<String>, details: Details) -> TaskError {
     let mut error = failure(reason, message, details);
     error.recovery = recovery(Blame::Model, true, "the model can correct its request");
     error
 }
 
-/// A task that was halted.
+/// The error of a task that was halted.
 pub(crate) fn halted(halt: Halt, message: impl Into<String>, details: Details) -> TaskError {
     let words = match halt {
         Halt::MaxDepth => "reduce the nesting",
@@ -80,7 +81,7 @@ pub(crate) fn halted(halt: Halt, message: impl Into<String>, details: Details) -
     error
 }
 
-/// A limit that was reached.
+/// The error of a limit that was reached.
 pub(crate) fn exhausted(resource: Resource, used: f64, limit: f64, message: impl Into<String>) -> TaskError {
     let (blame, words) = match resource {
         Resource::Turns => (Blame::Model, "raise max_turns, or ask for less"),
@@ -100,7 +101,7 @@ pub(crate) fn exhausted(resource: Resource, used: f64, limit: f64, message: impl
     }
 }
 
-/// A reply with neither text nor tool call.
+/// The error of a reply with neither text nor tool call.
 pub(crate) fn invalid_output(message: impl Into<String>) -> TaskError {
     TaskError {
         kind: ErrorKind::InvalidOutput { content: None, violations: None, details: None },
@@ -112,13 +113,13 @@ pub(crate) fn invalid_output(message: impl Into<String>) -> TaskError {
     }
 }
 
-/// Says where in the template an error belongs, unless it says so itself.
+/// Adds the place in the template to an error that has none.
 pub(crate) fn located(mut error: TaskError, origin: &Origin, task: &str) -> TaskError {
     error.location.get_or_insert_with(|| location(origin, task));
     error
 }
 
-/// Where a task was written.
+/// The place where a task was written.
 pub(crate) fn location(origin: &Origin, task: &str) -> SourceLocation {
     SourceLocation {
         file: origin.file.clone(),
@@ -128,7 +129,7 @@ pub(crate) fn location(origin: &Origin, task: &str) -> SourceLocation {
     }
 }
 
-/// Its text so far.
+/// Adds the text that was produced before the error.
 pub(crate) fn with_content(mut error: TaskError, text: &str) -> TaskError {
     if let ErrorKind::ResourceExhaustion { content, .. }
     | ErrorKind::TaskFailure { content, .. }
@@ -139,7 +140,7 @@ pub(crate) fn with_content(mut error: TaskError, text: &str) -> TaskError {
     error
 }
 
-/// Its reason, if it is a task's.
+/// The reason, if the error is a task failure.
 pub(crate) fn reason(error: &TaskError) -> Option<Reason> {
     match &error.kind {
         ErrorKind::TaskFailure { reason, .. } => Some(*reason),
@@ -147,7 +148,7 @@ pub(crate) fn reason(error: &TaskError) -> Option<Reason> {
     }
 }
 
-/// What halted it.
+/// Why the task was halted.
 pub(crate) fn halt(error: &TaskError) -> Option<Halt> {
     match &error.kind {
         ErrorKind::TaskFailure { details: Some(details), .. } => details.halt,
@@ -155,7 +156,7 @@ pub(crate) fn halt(error: &TaskError) -> Option<Halt> {
     }
 }
 
-/// What the record should hold and does not.
+/// The error of a record that lacks required data.
 pub(crate) fn lost() -> TaskError {
-    failure(Reason::UnexpectedError, "the record does not hold what is needed", Details::default())
+    failure(Reason::UnexpectedError, "the record lacks required data", Details::default())
 }

@@ -1,8 +1,8 @@
-//! One key normaliser: camelCase spellings of known names become snake_case (spec 6).
+//! The normaliser of keys: camelCase spellings of known names become snake_case (spec 6).
 
 use serde_json::{Map, Value};
 
-/// Every name of spec 6 with an underscore.
+/// All names of spec 6 that contain an underscore.
 const NAMES: &[&str] = &[
     "accumulate_data",
     "accumulation_format",
@@ -67,18 +67,18 @@ const NAMES: &[&str] = &[
     "total_steps",
 ];
 
-/// Fields whose values are somebody's data.
+/// Fields whose values are data of a user or a model.
 const OPAQUE: &[&str] =
     &["parsed_content", "criteria", "inputs", "processed_inputs", "current_accumulator", "partial_context", "model"];
 
-/// The value with canonical keys, and the names that were given twice with different values; there the snake_case
-/// one holds. Data inside a value is left alone.
+/// The value with canonical keys, and the names that occur in both spellings with different values. The snake_case
+/// value is kept. Data inside a value is not changed.
 pub fn snake_keys(value: Value) -> (Value, Vec<String>) {
     let mut conflicts = Vec::new();
     (normal(value, &mut conflicts), conflicts)
 }
 
-/// Depth is bounded by the reader of JSON.
+/// The JSON reader limits the depth.
 fn normal(value: Value, conflicts: &mut Vec<String>) -> Value {
     match value {
         Value::Array(list) => Value::Array(list.into_iter().map(|value| normal(value, conflicts)).collect()),
@@ -109,7 +109,7 @@ fn normal_map(map: Map<String, Value>, conflicts: &mut Vec<String>) -> Map<Strin
     out
 }
 
-/// The known name that `key` spells.
+/// The known name for another spelling of `key`.
 fn canonical(key: &str) -> Option<&'static str> {
     if !key.contains(|c: char| c.is_ascii_uppercase()) {
         return None;

@@ -1,109 +1,109 @@
-//! What a task used (spec 6). A limit that is absent is unlimited.
+//! The resources that a task used (spec 6). A missing limit means unlimited.
 
 use serde::{Deserialize, Serialize};
 
-/// Assistant messages of one handler.
+/// The assistant messages of one handler.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TurnUse {
-    /// So far.
+    /// How many there were so far.
     pub used: u32,
-    /// At most.
+    /// The maximum.
     pub limit: Option<u32>,
-    /// Milliseconds since the Unix epoch.
+    /// The time of the last one, in milliseconds since the Unix epoch.
     pub last_turn_at: Option<u64>,
 }
 
-/// Tokens in the window of one handler.
+/// The tokens in the context window of one handler.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ContextUse {
-    /// Now.
+    /// How many there are now.
     pub used: u64,
-    /// At most.
+    /// The maximum.
     pub limit: Option<u64>,
-    /// The most so far.
+    /// The largest number so far.
     pub peak_usage: u64,
 }
 
-/// Bytes of the longest reply.
+/// The size of the longest reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OutputUse {
-    /// Bytes.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// At most.
+    /// The maximum.
     pub limit: Option<u64>,
 }
 
-/// Tokens of the task and all below it.
+/// The tokens of the task and all tasks below it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TokenUse {
-    /// Read.
+    /// Tokens read.
     pub input: u64,
-    /// Written.
+    /// Tokens written.
     pub output: u64,
-    /// Read from a cache.
+    /// Tokens read from a cache.
     pub cached: u64,
-    /// At most.
+    /// The maximum.
     pub limit: Option<u64>,
 }
 
-/// US dollars.
+/// The cost in US dollars.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CostUse {
-    /// Spent.
+    /// The amount spent.
     pub usd: f64,
-    /// At most.
+    /// The maximum.
     pub limit: Option<f64>,
 }
 
-/// Wall time without waiting for a person.
+/// The elapsed time without waiting for a person.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WallUse {
     /// Milliseconds.
     pub ms: u64,
-    /// At most.
+    /// The maximum in milliseconds.
     pub limit_ms: Option<u64>,
 }
 
-/// Nesting of subtasks.
+/// The nesting depth of subtasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DepthUse {
-    /// Of this task.
+    /// The depth of this task.
     pub used: u32,
-    /// At most.
+    /// The maximum.
     pub limit: Option<u32>,
 }
 
-/// Everything a task used.
+/// All resources that a task used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ResourceMetrics {
-    /// Turns.
+    /// Its assistant messages.
     pub turns: TurnUse,
-    /// Window.
+    /// Its context window.
     pub context: ContextUse,
-    /// Replies.
+    /// Its replies.
     pub output: OutputUse,
-    /// Model calls of the task and all below it.
+    /// The model calls of the task and all tasks below it.
     pub calls: u32,
-    /// Tokens.
+    /// Its tokens.
     pub tokens: TokenUse,
-    /// Cost.
+    /// Its cost.
     pub cost: CostUse,
-    /// Time.
+    /// Its time.
     pub wall: WallUse,
-    /// Depth.
+    /// Its depth.
     pub depth: DepthUse,
 }
 
 impl ResourceMetrics {
-    /// Leaves out what differs from one run to the next.
+    /// Removes the values that differ between runs.
     pub(crate) fn forget_times(&mut self) {
         self.wall.ms = 0;
         self.turns.last_turn_at = None;

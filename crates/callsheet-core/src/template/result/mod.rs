@@ -1,4 +1,4 @@
-//! Results and errors of tasks, and reading them out of model output (spec 6, 7, 11).
+//! Results and errors of tasks, and how they are read from model output (spec 6, 7, 11).
 
 pub(crate) mod details;
 mod error;

@@ -8,7 +8,7 @@ use crate::template::tree::{OnParseFailure, OutputFormat, OutputType, SchemaChoi
 
 use super::{Details, JsonFound, JsonReading};
 
-/// Where declared JSON stopped being JSON.
+/// Where declared JSON stops being valid.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ParseError {
@@ -20,22 +20,22 @@ pub struct ParseError {
     pub column: u32,
 }
 
-/// A content against its declaration.
+/// A content after it was compared with its declaration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OutputReading {
     /// The content as a value.
     pub parsed: Option<Value>,
-    /// The value as a text, where the content says more or says it another way.
+    /// The value as a text, if the content contains more or has another form.
     pub content: Option<String>,
-    /// Liberties taken with it, in words for a person.
+    /// The repairs, in words for a person.
     pub repairs: Vec<String>,
-    /// It was declared and is no JSON.
+    /// Set if JSON was declared and the content is not JSON.
     pub parse_error: Option<ParseError>,
-    /// It is not what was declared: details of an `output_format_failure`.
+    /// Set if the content does not fit the declaration: the details of an `output_format_failure`.
     pub failure: Option<Box<Details>>,
 }
 
-/// Reads a content. `named` gives the text of `schemas/NAME.json`; `json` is the reader of what models write as JSON.
+/// Reads a content. `named` returns the text of `schemas/NAME.json`. `json` is the reader for JSON that models write.
 pub fn read_output(
     content: &str,
     declared: Option<&OutputFormat>,
@@ -67,7 +67,7 @@ pub fn read_output(
     }
 }
 
-/// A content that nobody declared is a value if it is one as it stands.
+/// The value of a content without a declaration, if the content is JSON as it stands.
 fn undeclared(content: &str, json: &dyn Fn(&str) -> JsonReading) -> Option<Value> {
     let begins = content.trim_start().starts_with(['{', '[', '"', 't', 'f', 'n', '-']);
     let digit = content.trim_start().starts_with(|c: char| c.is_ascii_digit());
@@ -76,8 +76,8 @@ fn undeclared(content: &str, json: &dyn Fn(&str) -> JsonReading) -> Option<Value
     Some(one.value)
 }
 
-/// The one value that is meant. Of several only one may fit the declaration. A list or an object written as a string is
-/// meant as itself, unless a declaration takes the string.
+/// The value that the model means. If there are several, only one of them may fit the declaration. A string that
+/// contains a list or an object stands for it, unless the declaration takes the string.
 fn one_of(values: Vec<JsonFound>, typed: bool, fits: &dyn Fn(&JsonFound) -> bool) -> Option<JsonFound> {
     let unpacked = values.into_iter().map(|mut found| match found.inner.take() {
         Some(inner) if !(typed && fits(&found)) => *inner,
@@ -95,7 +95,7 @@ fn one_of(values: Vec<JsonFound>, typed: bool, fits: &dyn Fn(&JsonFound) -> bool
     distinct.pop().filter(|_| distinct.is_empty())
 }
 
-/// Holds a value that was read already to the declaration; `content` is its text.
+/// Checks a value that was already read against the declaration. `content` is its text.
 pub fn hold_value(
     value: Value,
     content: &str,
@@ -108,7 +108,7 @@ pub fn hold_value(
     OutputReading { parsed: Some(value), failure, ..OutputReading::default() }
 }
 
-/// The result of a template against its `returns`: `parsed_content`, else the string (spec 7.4).
+/// Checks the result of a template against its `returns`: `parsed_content`, or else the string (spec 7.4).
 pub fn check_returns(parsed: Option<&Value>, content: &str, returns: ValueType) -> Option<Box<Details>> {
     let text = Value::String(content.to_owned());
     mismatch(parsed.unwrap_or(&text), returns, content)

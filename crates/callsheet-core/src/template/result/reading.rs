@@ -1,15 +1,15 @@
-//! A reply as it was read, and what was found of XML in it (spec 11).
+//! A reply after it was read, and the XML that was found in it (spec 11).
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{ParseError, Reason, ReturnStatus};
 
-/// A liberty that reading took.
+/// A repair that the reader made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct XmlWarning {
-    /// Which.
+    /// The repair in words.
     pub message: String,
     /// 1-based line of the reply.
     pub line: u32,
@@ -17,30 +17,30 @@ pub struct XmlWarning {
     pub column: u32,
 }
 
-/// Why nothing could be made of it.
+/// Why the XML could not be read.
 pub type XmlError = XmlWarning;
 
-/// What was found of XML in a reply.
+/// The XML that was found in a reply.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct XmlNote {
-    /// Well formed as found.
+    /// Whether it was well formed as found.
     pub parsed: bool,
-    /// Read after a repair, or taken out of prose or a fence.
+    /// Whether it was read after a repair, or extracted from prose or a fence.
     pub recovered: bool,
-    /// Every repair.
+    /// All repairs.
     pub warnings: Vec<XmlWarning>,
-    /// Past repair.
+    /// Why it could not be repaired.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<XmlError>,
 }
 
-/// The JSON that a text may mean.
+/// The JSON values that a text may contain.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JsonReading {
-    /// Every value that may be meant; usually one.
+    /// All possible values, usually one.
     pub values: Vec<JsonFound>,
-    /// Why it is not just one.
+    /// Why there is not exactly one value.
     pub fault: ParseError,
 }
 
@@ -49,37 +49,38 @@ pub struct JsonReading {
 pub struct JsonFound {
     /// The value.
     pub value: Value,
-    /// The text is this value and nothing else.
+    /// Whether the text contains nothing but this value.
     pub whole: bool,
-    /// Liberties taken, in words for a person.
+    /// The repairs, in words for a person.
     pub repairs: Vec<String>,
-    /// The list or object that it is if it is meant as such: a string that holds nothing else.
+    /// If it is a string that contains only a list or an object: that list or object.
     pub inner: Option<Box<JsonFound>>,
 }
 
-/// A reply as it was read.
+/// A reply after it was read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReplyReading {
-    /// `COMPLETE`, unless an envelope says otherwise.
+    /// The status: `COMPLETE`, unless an envelope says otherwise.
     pub status: ReturnStatus,
-    /// The reply, or the content of an envelope.
+    /// The reply, or the content of its envelope.
     pub content: String,
-    /// XML that is no envelope, or the value an envelope gives.
+    /// The value of XML that is not an envelope, or the value in an envelope.
     pub parsed: Option<Value>,
-    /// Notes the model wrote.
+    /// The notes that the model wrote.
     pub notes: Map<String, Value>,
-    /// Of an envelope that says `FAILED`.
+    /// The reason in an envelope that says `FAILED`.
     pub reason: Option<Reason>,
-    /// What its `error` says in words.
+    /// The message in its `error`.
     pub message: Option<String>,
-    /// The section of data usage behind an envelope or notes.
+    /// The data usage section after an envelope or notes.
     pub data_usage: String,
-    /// What was found of XML; `None` is plain text.
+    /// The XML that was found. `None` if the reply is plain text.
     pub xml: Option<XmlNote>,
-    /// Thinking stood in it and was left out.
+    /// Whether it contained thinking, which was removed.
     pub thought: bool,
-    /// The reply was an envelope.
+    /// Whether it was an envelope.
     pub envelope: bool,
-    /// Names given in two spellings with different values; the snake_case one holds. Each is a warning.
+    /// The names that occur in both spellings with different values. The snake_case value is kept. Each causes a
+    /// warning.
     pub conflicts: Vec<String>,
 }

@@ -13,11 +13,11 @@ use super::{
     snake_keys,
 };
 
-/// How a task came back.
+/// The status with which a task returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum ReturnStatus {
-    /// Its content is whole.
+    /// Its content is complete.
     #[default]
     Complete,
     /// It asks for a subtask.
@@ -29,13 +29,13 @@ pub enum ReturnStatus {
 }
 
 impl ReturnStatus {
-    /// Reads a word.
+    /// Parses the word for a status.
     pub fn parse(word: &str) -> Option<Self> {
         serde_json::from_value(Value::String(word.to_owned())).ok()
     }
 }
 
-/// What a source of data is.
+/// The kind of a data source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DataSourceKind {
@@ -43,68 +43,68 @@ pub enum DataSourceKind {
     File,
     /// An input.
     Input,
-    /// Of the parent's frame.
+    /// The parent's frame.
     Inherited,
     /// An earlier output.
     Accumulated,
-    /// Looked up.
+    /// A lookup.
     Fresh,
 }
 
-/// Something a task was given.
+/// A data source that a task got.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataSource {
-    /// What.
+    /// Its kind.
     pub kind: DataSourceKind,
-    /// Which.
+    /// Its name.
     pub name: String,
-    /// How much.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// It was cut.
+    /// Whether it was shortened.
     pub truncated: bool,
 }
 
-/// Something worth knowing.
+/// A warning in the notes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NoteWarning {
-    /// Code.
+    /// The code.
     pub code: String,
-    /// Words.
+    /// The message.
     pub message: String,
 }
 
-/// Metadata of a result, never its content.
+/// The metadata of a result, without its content.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Notes {
     /// What was used, in words.
     pub data_usage: String,
-    /// What was given.
+    /// What the task got.
     pub data_sources: Vec<DataSource>,
-    /// The model's own.
+    /// The model's own score.
     pub success_score: Option<f64>,
-    /// The model's own.
+    /// The model's own summary.
     pub summary: Option<String>,
     /// Warnings.
     pub warnings: Vec<NoteWarning>,
-    /// Declared JSON that did not parse.
+    /// Where declared JSON could not be parsed.
     pub parse_error: Option<ParseError>,
-    /// XML found in the reply.
+    /// The XML that was found in the reply.
     pub xml: Option<XmlNote>,
     /// The strongest source that gave a file.
     pub context_source: String,
-    /// Files in the prompt.
+    /// The number of files in the prompt.
     pub context_files_count: u32,
     /// The template that ran.
     pub template_used: Option<String>,
-    /// The subtask that is asked for.
+    /// The subtask that the model asks for.
     pub subtask_request: Option<SubtaskRequest>,
-    /// What was used.
+    /// The resources that were used.
     pub metrics: ResourceMetrics,
-    /// What the model said under keys that are not its own.
+    /// What the model wrote under keys that belong to the runtime.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub model: Map<String, Value>,
-    /// Everything else.
+    /// All other notes.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -130,13 +130,13 @@ impl Default for Notes {
     }
 }
 
-/// A finite number, or a text that is one: XML has no numbers.
+/// A finite number, or a text that contains one, because XML has no numbers.
 fn score(value: &Value) -> Option<f64> {
     let number = value.as_f64().or_else(|| value.as_str()?.trim().parse().ok())?;
     number.is_finite().then_some(number)
 }
 
-/// Keys of notes that tell how a result came about. No model is told of them (spec 4).
+/// The keys of notes about how a result was made. Models do not see them (spec 4).
 const BOOKKEEPING: &[&str] = &[
     "data_usage",
     "data_sources",
@@ -153,22 +153,22 @@ const BOOKKEEPING: &[&str] = &[
     "final_evaluation",
 ];
 
-/// What others are told of an error: its kind and its words.
+/// The fields of an error that other tasks see: its kind and its message.
 const TOLD_OF_ERRORS: &[&str] = &["type", "reason", "resource", "message"];
 
-/// An error as JSON, without what the runtime keeps in it.
+/// Removes the runtime's own data from an error as JSON.
 pub(in crate::template) fn brief(error: &mut Value) {
     if let Value::Object(error) = error {
         error.retain(|key, _| TOLD_OF_ERRORS.contains(&key.as_str()));
     }
 }
 
-/// The same of an item of `notes.errors`.
+/// Removes the runtime's own data from an item of `notes.errors`.
 pub(in crate::template) fn brief_item(item: &mut Value) {
     item.get_mut("error").into_iter().for_each(brief);
 }
 
-/// Whether something of a value is a word.
+/// Whether a value contains any words.
 fn holds_words(value: &Value) -> bool {
     match value {
         Value::String(text) => !text.trim().is_empty(),
@@ -178,7 +178,7 @@ fn holds_words(value: &Value) -> bool {
     }
 }
 
-/// Keys of notes that the runtime owns.
+/// The keys of notes that belong to the runtime.
 const OWNED: &[&str] = &[
     "data_sources",
     "warnings",
@@ -202,7 +202,7 @@ const OWNED: &[&str] = &[
 ];
 
 impl Notes {
-    /// Takes notes a model wrote: its own keys stay, keys of the runtime go to `model` (spec 6).
+    /// Adds notes that a model wrote. Its own keys stay, and keys of the runtime go to `model` (spec 6).
     pub fn take(&mut self, notes: Map<String, Value>) {
         for (key, value) in notes {
             match (key.as_str(), &value) {
@@ -215,7 +215,7 @@ impl Notes {
                     Ok(request) => self.subtask_request = Some(request),
                     Err(_) => drop(self.model.insert(key, value)),
                 },
-                // What is no value of a field may not stand in its place.
+                // A value of a wrong type must not replace the field.
                 ("summary" | "data_usage" | "success_score" | "subtask_request", _) => {
                     drop(self.model.insert(key, value));
                 }
@@ -225,7 +225,7 @@ impl Notes {
         }
     }
 
-    /// What they say: nothing of what the runtime keeps in them, and nothing at all where no word is left.
+    /// The notes for other tasks, without the runtime's own data. Empty if no words are left.
     pub fn said(&self) -> Map<String, Value> {
         let Ok(Value::Object(mut notes)) = serde_json::to_value(self) else { return Map::new() };
         let empty = |value: &Value| match value {
@@ -249,58 +249,58 @@ impl Notes {
     }
 }
 
-/// What a task gave.
+/// The result of a task.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TaskResult {
-    /// Alone says whether the content is whole.
+    /// The status, which alone says whether the content is complete.
     pub status: ReturnStatus,
-    /// Text, whole or partial.
+    /// The text, complete or partial.
     pub content: String,
     /// The content as a value.
     pub parsed_content: Option<Value>,
-    /// How it was to be judged.
+    /// How the result should be judged.
     pub criteria: Option<Value>,
-    /// What went wrong.
+    /// The error.
     pub error: Option<Box<TaskError>>,
-    /// Metadata.
+    /// The metadata.
     pub notes: Notes,
-    /// Of a script.
+    /// The standard output of a script.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stdout: Option<String>,
-    /// Of a script.
+    /// The error output of a script.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stderr: Option<String>,
-    /// Of a script.
+    /// The exit code of a script.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// Of a script.
+    /// Whether a script reached its time limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timed_out: Option<bool>,
-    /// Fields of newer versions, kept.
+    /// Unknown fields of newer versions, which are kept.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
 
 impl TaskResult {
-    /// A finished text.
+    /// A complete result with this text.
     pub fn complete(content: impl Into<String>) -> Self {
         Self { content: content.into(), ..Self::default() }
     }
 
-    /// One that failed.
+    /// The result of a failed task.
     pub fn failure(error: TaskError) -> Self {
         Self { status: ReturnStatus::Failed, error: Some(Box::new(error)), ..Self::default() }
     }
 
-    /// The error of one that failed.
+    /// The error, if the task failed.
     pub fn failed(&self) -> Option<Box<TaskError>> {
         let unexpected =
             || Box::new(failure::failure(Reason::UnexpectedError, "it failed without an error", Details::default()));
         (self.status == ReturnStatus::Failed).then(|| self.error.clone().unwrap_or_else(unexpected))
     }
 
-    /// Its error, if it has one, says where in the template it belongs.
+    /// Adds the place in the template to its error, if it has one.
     #[must_use]
     pub(crate) fn located(mut self, origin: &Origin, task: &str) -> Self {
         if let Some(error) = self.error.take() {
@@ -309,7 +309,7 @@ impl TaskResult {
         self
     }
 
-    /// The result of a template's body, if it is what the template returns (spec 7.4).
+    /// Checks the result of a template's body against the `returns` of the template (spec 7.4).
     #[must_use]
     pub(crate) fn returned(mut self, template: Option<&Template>, task: &str) -> Self {
         let Some((template, returns)) = template.and_then(|template| Some((template, template.returns?))) else {
@@ -332,12 +332,12 @@ impl TaskResult {
         self
     }
 
-    /// The value that operators go on with: `parsed_content`, else the text (spec 8).
+    /// The value that operators continue with: `parsed_content`, or else the text (spec 8).
     pub fn value(&self) -> Value {
         self.parsed_content.clone().unwrap_or_else(|| Value::String(self.content.clone()))
     }
 
-    /// What it says: the content, or the value of one that has nothing else, as JSON.
+    /// The text of the result: its content, or its value as JSON if it has no content.
     pub fn words(&self) -> Cow<'_, str> {
         match &self.parsed_content {
             Some(value) if self.content.trim().is_empty() => value.to_string().into(),
@@ -345,8 +345,8 @@ impl TaskResult {
         }
     }
 
-    /// What is no field of a value but found by a name beside it (spec 4): the text and the value themselves, and what a
-    /// process left.
+    /// The parts of a result that are found by name although they are not fields of its value (spec 4): the text, the
+    /// value itself, and the outputs of a process.
     pub fn part(&self, name: &str) -> Option<Value> {
         match name {
             "content" => Some(Value::String(self.content.clone())),
@@ -360,8 +360,8 @@ impl TaskResult {
     }
 }
 
-/// Whether an evaluation is a success: `notes.success`, else `parsed_content.success`, else a verdict in either. Two
-/// that disagree, or none, are none, with a warning (spec 8).
+/// Whether an evaluation is a success: `notes.success`, or else `parsed_content.success`, or else a verdict in
+/// either. Contradicting values, or none, count as failure, with a warning (spec 8).
 pub fn judged(result: &TaskResult) -> (bool, Option<Verdict>, Option<&'static str>) {
     let notes = Value::Object(result.notes.other.clone());
     let parsed = result.parsed_content.clone().unwrap_or_default();
@@ -382,14 +382,15 @@ pub fn judged(result: &TaskResult) -> (bool, Option<Verdict>, Option<&'static st
     (false, found, Some("the evaluation contradicts itself"))
 }
 
-/// A result as its JSON value, without its times.
+/// A result as JSON, without its times.
 pub fn timeless(result: &TaskResult) -> Value {
     let mut value = serde_json::to_value(result).unwrap_or_default();
     forget_times(&mut value);
     value
 }
 
-/// What a model is told is the same whenever it is told (spec 5): how long something took is for people.
+/// Removes times, because a model must always see the same text (spec 5). Only people need to know how long something
+/// took.
 fn forget_times(value: &mut Value) {
     match value {
         Value::Object(map) => {
@@ -399,7 +400,7 @@ fn forget_times(value: &mut Value) {
                     turns.remove("last_turn_at");
                 }
             }
-            // What a model wrote is its own.
+            // Values that a model wrote are not changed.
             map.iter_mut().filter(|(key, _)| *key != "parsed_content").for_each(|(_, value)| forget_times(value));
         }
         Value::Array(list) => list.iter_mut().for_each(forget_times),

@@ -1,5 +1,5 @@
-//! Expressions whose outcome the kinds of their values decide (spec 8): one shape for each form of an expression, and what
-//! each form asks of its parts.
+//! Expressions whose outcome is decided by the kinds of their values (spec 8). Defines the shape of each form of an
+//! expression and what each form requires of its parts.
 
 use serde_json::Value;
 
@@ -8,35 +8,35 @@ use crate::template::value::{Comparison, Path, Term};
 
 use super::{Kinds, Shape};
 
-/// A part of a condition that comes out the same whatever its values are.
+/// A part of a condition that has the same outcome for all possible values.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Constant {
-    /// A value that is true whatever it is.
+    /// A value that is always true.
     True {
-        /// As written.
+        /// The term as written.
         term: String,
-        /// What it is.
+        /// Its shape.
         shape: Shape,
     },
-    /// A comparison of what is never equal, or has no order.
+    /// A comparison of values that are never equal or have no order.
     Compared {
-        /// Both sides as written, with what they are.
+        /// Both sides as written, with their shapes.
         sides: Box<[(String, Shape); 2]>,
-        /// How they are compared.
+        /// The comparison.
         how: Comparison,
-        /// Words that may be meant.
+        /// Similar words.
         near: Vec<String>,
     },
-    /// The length of what has none.
+    /// The length of a value that has no length.
     Length {
-        /// As written.
+        /// The term as written.
         term: String,
-        /// What it is.
+        /// Its shape.
         shape: Shape,
     },
 }
 
-/// Every such part of a condition. `shape` knows what paths lead to.
+/// All constant parts of a condition. `shape` returns the shape of a path.
 pub fn constants(condition: &Term, shape: &mut dyn FnMut(&Path) -> Shape) -> Vec<Constant> {
     let mut check = Check { shape, found: Vec::new() };
     check.holds(condition);
@@ -49,7 +49,7 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// A term that is asked whether it is true.
+    /// Checks a term whose truth is asked for.
     fn holds(&mut self, term: &Term) {
         let shape = self.shape_of(term);
         if let Term::Path(path) = term
@@ -95,7 +95,7 @@ impl Check<'_> {
 fn is_constant(left: &Shape, how: Comparison, right: &Shape) -> bool {
     match how {
         Comparison::Equal => !left.may_be(right),
-        // A value that is missing equals nothing and differs from nothing: `x != null` asks whether it is there.
+        // A missing value is neither equal to a value nor different from it. `x != null` tests whether it exists.
         Comparison::Unequal => {
             let null = left.kinds == Kinds::NULL || right.kinds == Kinds::NULL;
             !null && !left.may_be(right)
@@ -112,7 +112,7 @@ fn is_constant(left: &Shape, how: Comparison, right: &Shape) -> bool {
     }
 }
 
-/// Words of one side that are near the one word of the other.
+/// The words of one side that are similar to the only word of the other.
 fn near_words(left: &Shape, right: &Shape) -> Vec<String> {
     let right = right.element.as_deref().unwrap_or(right);
     let (Some(words), Some(others)) = (&left.words, &right.words) else { return Vec::new() };
@@ -124,7 +124,7 @@ fn near_words(left: &Shape, right: &Shape) -> Vec<String> {
     }
 }
 
-/// As its author wrote it.
+/// The term as its author wrote it.
 fn written(term: &Term) -> String {
     match term {
         Term::Literal(value) => value.to_string(),

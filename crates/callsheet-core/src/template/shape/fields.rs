@@ -1,4 +1,4 @@
-//! The way into a value: fields of maps, elements of lists, and what a result has beside its fields (spec 4).
+//! Paths into values: fields of maps, elements of lists, and the additional names of results (spec 4).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,17 +8,17 @@ use crate::template::value::Step;
 
 use super::{Kinds, Shape, Source};
 
-/// Fields of a map.
+/// The fields of a map.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fields {
-    /// Those that are declared.
+    /// The declared fields.
     pub named: BTreeMap<String, Arc<Shape>>,
-    /// It may have others.
+    /// Whether it may have other fields.
     pub open: bool,
 }
 
 impl Fields {
-    /// Those of one or the other.
+    /// The fields of a map that is one or the other.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
         let mut named = BTreeMap::new();
@@ -35,38 +35,38 @@ impl Fields {
     }
 }
 
-/// A step that leads nowhere, whatever the value is.
+/// A step that fails for every possible value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Miss {
-    /// Steps before it.
+    /// The number of steps before it.
     pub walked: usize,
-    /// It.
+    /// The step.
     pub step: Step,
-    /// What it leads from.
+    /// The shape in which it fails.
     pub from: Shape,
-    /// Fields that may be meant.
+    /// Similar fields.
     pub near: Vec<String>,
-    /// Fields that there are.
+    /// The existing fields.
     pub known: Vec<String>,
 }
 
-/// What every result has where its value has no such field: its text, and its value.
+/// The names that every result has if its value has no such field: its text and its value.
 const OF_RESULTS: [&str; 3] = ["content", "parsed_content", "parsedContent"];
 
-/// Other names of what is found, which nobody is advised to write.
+/// Alternative names, which are never suggested.
 const OTHER_NAMES: [&str; 2] = ["parsedContent", "exitCode"];
 
-/// What a process leaves beside.
+/// The names for the outputs of a process.
 const OF_PROCESSES: [&str; 5] = ["stdout", "stderr", "exit_code", "exitCode", "timed_out"];
 
-/// What an evaluation says beside.
+/// The names for the judgement of an evaluation.
 const OF_EVALUATIONS: [&str; 2] = ["success", "feedback"];
 
 impl Shape {
-    /// What steps lead to.
+    /// The shape that the steps lead to.
     ///
     /// # Errors
-    /// They lead nowhere, whatever the value is.
+    /// The steps lead nowhere for every possible value.
     pub fn path(&self, steps: &[Step]) -> Result<Self, Box<Miss>> {
         let mut here = self.clone();
         for (walked, step) in steps.iter().enumerate() {
@@ -95,7 +95,7 @@ impl Shape {
         Miss { walked, step: step.clone(), from: self, near, known: own }
     }
 
-    /// Names that are found beside its fields.
+    /// The names that are found beside its fields.
     fn beside(&self) -> Vec<&'static str> {
         let groups: &[&[&str]] = match self.source {
             Source::Plain | Source::Perhaps => &[],
@@ -118,17 +118,17 @@ impl Shape {
         let found = match (declared, self.part(name)) {
             (Some(field), Some(part)) if field.absent => Some(field.or(&part)),
             (Some(field), _) => Some(field),
-            // What a process leaves counts, unless its output is declared to hold another.
+            // An output of a process can be used, unless the output is declared to have another field of this name.
             (None, Some(part)) if open && !OF_PROCESSES.contains(&name) => Some(part.or(&Self::any())),
             (None, Some(part)) => Some(part),
             (None, None) => open.then(|| Self::any().missing(true)),
         };
-        // Before there was an evaluation every path into it is null.
+        // Before the first evaluation, every path into it is null.
         let before = self.source == Source::Evaluation && self.kinds.meets(Kinds::NULL);
         found.map(|shape| if before { shape.or_null() } else { shape })
     }
 
-    /// What a result has beside the fields of its value.
+    /// The shape of what a result has beside the fields of its value.
     fn part(&self, name: &str) -> Option<Self> {
         let process = OF_PROCESSES.contains(&name);
         match self.source {
@@ -162,7 +162,7 @@ impl Shape {
         lists.map(|shape| if before { shape.or_null() } else { shape })
     }
 
-    /// The record of a call (spec 6).
+    /// The shape of the record of a call (spec 6).
     fn record(&self) -> Option<Self> {
         if self.source == Source::Plain {
             return None;

@@ -1,4 +1,4 @@
-//! Kinds of JSON values, as a set.
+//! Sets of kinds of JSON values.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::template::tree::ValueType;
 pub struct Kinds(u8);
 
 impl Kinds {
-    /// None.
+    /// No kind.
     pub const NONE: Self = Self(0);
     /// `null`.
     pub const NULL: Self = Self(1);
@@ -23,10 +23,10 @@ impl Kinds {
     pub const LIST: Self = Self(16);
     /// Objects.
     pub const MAP: Self = Self(32);
-    /// All.
+    /// All kinds.
     pub const ALL: Self = Self(63);
 
-    /// What each is called, for people: one and several; and in JSON Schema.
+    /// The names of each kind: singular and plural for people, and the word of JSON Schema.
     const WORDS: [(Self, &str, &str, &str); 6] = [
         (Self::TEXT, "a text", "texts", "string"),
         (Self::NUMBER, "a number", "numbers", "number"),
@@ -36,29 +36,29 @@ impl Kinds {
         (Self::NULL, "null", "nulls", "null"),
     ];
 
-    /// Of both.
+    /// The union of both sets.
     #[must_use]
     pub const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Of each.
+    /// The intersection of both sets.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// Whether a kind is of both.
+    /// Whether the sets have a common kind.
     pub fn meets(self, other: Self) -> bool {
         self.and(other) != Self::NONE
     }
 
-    /// Whether each is of the other.
+    /// Whether the other set contains every kind of this one.
     pub fn is_within(self, other: Self) -> bool {
         self.and(other) == self
     }
 
-    /// That of a value.
+    /// The kind of a value.
     pub fn of_value(value: &Value) -> Self {
         match value {
             Value::Null => Self::NULL,
@@ -70,7 +70,7 @@ impl Kinds {
         }
     }
 
-    /// Those of a declared type.
+    /// The kinds of a declared type.
     pub fn of_type(kind: ValueType) -> Self {
         match kind {
             ValueType::Any => Self::ALL,
@@ -82,13 +82,13 @@ impl Kinds {
         }
     }
 
-    /// That of a type of JSON Schema.
+    /// The kind of a type of JSON Schema.
     pub fn of_word(word: &str) -> Option<Self> {
         let word = if word == "integer" { "number" } else { word };
         Self::WORDS.iter().find(|(.., known)| *known == word).map(|(kind, ..)| *kind)
     }
 
-    /// In words, `a text or a number`; a text as it is known.
+    /// The set in words: `a text or a number`. `text` is the word for texts.
     pub fn in_words(self, text: &str) -> String {
         let word = |(kind, one, ..): &(Self, &'static str, _, _)| {
             if *kind == Self::TEXT { text.to_owned() } else { (*one).to_owned() }
@@ -96,7 +96,7 @@ impl Kinds {
         joined(self.known().map(word).collect())
     }
 
-    /// Several, in words: `texts or numbers`.
+    /// The set in the plural: `texts or numbers`.
     pub fn several(self) -> String {
         joined(self.known().map(|(_, _, several, _)| (*several).to_owned()).collect())
     }

@@ -1,5 +1,5 @@
-//! Shapes: what is known of a value before a run, by what declares it (spec 4, "Shapes"). A shape is the set of kinds that
-//! a value may have; one of which nothing is known may have all of them, and so is never at fault.
+//! Shapes: what is known of a value before a run, from its declarations (spec 4, "Shapes"). A shape is the set of
+//! kinds that a value may have. A value of which nothing is known may have all kinds, so it never causes an issue.
 
 mod condition;
 mod fields;
@@ -17,40 +17,40 @@ use serde_json::Value;
 
 use crate::template::tree::ValueType;
 
-/// What a value comes from, which says what is found beside its fields (spec 4).
+/// The origin of a value, which determines the names that are found beside its fields (spec 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// It is no result.
+    /// It is not a result.
     Plain,
     /// It may be a result.
     Perhaps,
-    /// The result of a task.
+    /// It is the result of a task.
     Task,
-    /// The result of a process.
+    /// It is the result of a process.
     Process,
-    /// An evaluation of a loop.
+    /// It is an evaluation of a loop.
     Evaluation,
 }
 
 /// What is known of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shape {
-    /// What it may be.
+    /// The kinds that it may have.
     pub kinds: Kinds,
-    /// Texts that it may be; `None`: any.
+    /// The texts that it may be. `None` if it may be any text.
     pub words: Option<Arc<[String]>>,
-    /// What the elements of a list are; `None`: anything.
+    /// The shape of the elements of a list. `None` if it is unknown.
     pub element: Option<Arc<Shape>>,
-    /// What a map holds; `None`: anything.
+    /// The fields of a map. `None` if they are unknown.
     pub fields: Option<Arc<Fields>>,
-    /// It may be missing.
+    /// Whether it may be missing.
     pub absent: bool,
-    /// What it comes from.
+    /// Its origin.
     pub source: Source,
 }
 
 impl Shape {
-    /// A value of certain kinds, and nothing more is known.
+    /// A value of certain kinds, of which nothing else is known.
     pub fn of(kinds: Kinds) -> Self {
         Self { kinds, words: None, element: None, fields: None, absent: false, source: Source::Plain }
     }
@@ -60,7 +60,7 @@ impl Shape {
         Self::of(Kinds::ALL)
     }
 
-    /// Something of which nothing is known.
+    /// A value of which nothing is known, which may be a result.
     pub fn unknown() -> Self {
         Self::any().from(Source::Perhaps)
     }
@@ -80,7 +80,7 @@ impl Shape {
         Self::of(Kinds::BOOLEAN)
     }
 
-    /// One of several texts.
+    /// A text that is one of these words.
     pub fn one_of<'a>(words: impl IntoIterator<Item = &'a str>) -> Self {
         Self { words: Some(words.into_iter().map(str::to_owned).collect()), ..Self::text() }
     }
@@ -95,7 +95,7 @@ impl Shape {
         Self { fields: Some(Arc::new(fields)), ..Self::of(Kinds::MAP) }
     }
 
-    /// A value that an author wrote. Which text it is counts for nothing: a word may be there to be changed.
+    /// A value that an author wrote. Its exact text is ignored, because it may be changed later.
     pub fn of_value(value: &Value) -> Self {
         match value {
             Value::Array(list) => {
@@ -118,42 +118,42 @@ impl Shape {
         }
     }
 
-    /// The same from somewhere else.
+    /// The same shape with another origin.
     #[must_use]
     pub fn from(self, source: Source) -> Self {
         Self { source, ..self }
     }
 
-    /// The same, which may be missing.
+    /// The same shape, which may be missing.
     #[must_use]
     pub fn missing(self, absent: bool) -> Self {
         Self { absent: self.absent || absent, ..self }
     }
 
-    /// The same as a JSON value: no result.
+    /// The same shape as a JSON value that is not a result.
     #[must_use]
     pub fn value(self) -> Self {
         self.from(Source::Plain)
     }
 
-    /// The same, or null.
+    /// The same shape, or null.
     #[must_use]
     pub fn or_null(self) -> Self {
         Self { kinds: self.kinds.or(Kinds::NULL), ..self }
     }
 
-    /// The same, or any text.
+    /// The same shape, or any text.
     #[must_use]
     pub fn or_text(self) -> Self {
         Self { kinds: self.kinds.or(Kinds::TEXT), words: None, ..self }
     }
 
-    /// There is no such value, as of the elements of an empty list.
+    /// Whether no value has this shape, as for the elements of an empty list.
     pub fn is_never(&self) -> bool {
         self.kinds == Kinds::NONE
     }
 
-    /// What is one or the other.
+    /// The shape of a value that is one or the other.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
         let absent = self.absent || other.absent;
@@ -185,7 +185,7 @@ impl Shape {
         Self { kinds: self.kinds.or(other.kinds), words, element, fields, absent, source }
     }
 
-    /// Whether one value may be of both shapes.
+    /// Whether a value may have both shapes.
     pub fn may_be(&self, other: &Self) -> bool {
         if self.is_never() || other.is_never() {
             return true;
@@ -198,27 +198,27 @@ impl Shape {
         shared != Kinds::NONE && !(shared == Kinds::TEXT && apart)
     }
 
-    /// Whether a place that takes `wanted` takes it. A list with elements of other kinds does not fit, though it may be
-    /// empty.
+    /// Whether a place with the shape `wanted` takes a value of this shape. A list with elements of other kinds does
+    /// not fit, although it may be empty.
     pub fn fits(&self, wanted: &Self) -> bool {
         let lists = self.kinds.and(wanted.kinds) == Kinds::LIST;
         let elements = self.element.as_deref().zip(wanted.element.as_deref());
         self.may_be(wanted) && !(lists && elements.is_some_and(|(own, wanted)| !own.may_be(wanted)))
     }
 
-    /// Whether `<` and the like may hold: of two numbers or two texts.
+    /// Whether `<` and similar comparisons may be true: both are numbers or both are texts.
     pub fn has_order_with(&self, other: &Self) -> bool {
         let both = |kind| self.kinds.meets(kind) && other.kinds.meets(kind);
         self.is_never() || other.is_never() || both(Kinds::NUMBER) || both(Kinds::TEXT)
     }
 
-    /// It is true whatever it is: a list or a map that is there, or one of several words.
+    /// Whether it is always true: a list or a map that exists, or one of several non-empty words.
     pub fn is_always_true(&self) -> bool {
         let worded = self.kinds == Kinds::TEXT && self.words.iter().any(|words| !words.iter().any(String::is_empty));
         !self.absent && !self.is_never() && (worded || self.kinds.is_within(Kinds::LIST.or(Kinds::MAP)))
     }
 
-    /// What it is in words.
+    /// The shape in words.
     pub fn in_words(&self) -> String {
         let text = match self.words.as_deref() {
             None => "a text".to_owned(),

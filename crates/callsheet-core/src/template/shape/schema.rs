@@ -1,4 +1,4 @@
-//! Shapes of what is declared: a type, a JSON Schema, an `output_format` (spec 2.5, 7).
+//! Derives shapes from declarations: a type, a JSON Schema, an `output_format` (spec 2.5, 7).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use crate::template::tree::{OnParseFailure, OutputFormat, OutputType, SchemaChoi
 
 use super::{Fields, Kinds, Shape};
 
-/// Deepest chain of references and of schemas in schemas that is followed.
+/// The largest depth to which references and nested schemas are followed.
 const DEEPEST: usize = 32;
 
-/// Keywords by which a map may have fields beside its `properties`.
+/// The keywords that allow fields beside the `properties` of a map.
 const OPENING: [&str; 9] = [
     "$ref",
     "$dynamicRef",
@@ -25,7 +25,7 @@ const OPENING: [&str; 9] = [
     "unevaluatedProperties",
 ];
 
-/// What a declared output is, if its declaration says so. `named` gives the text of `schemas/NAME.json`.
+/// The shape of a declared output, if its declaration says enough. `named` returns the text of `schemas/NAME.json`.
 pub fn declared(output: &OutputFormat, named: &dyn Fn(&str) -> Option<String>) -> Option<Shape> {
     if output.form == OutputType::Text {
         return None;
@@ -35,11 +35,11 @@ pub fn declared(output: &OutputFormat, named: &dyn Fn(&str) -> Option<String>) -
         SchemaChoice::Inline(schema) => of_schema(schema),
         SchemaChoice::Named(name) => of_schema(&serde_json::from_str(&named(name)?).ok()?),
     };
-    // What is no JSON stays a text.
+    // An output that is not JSON stays a text.
     Some(if output.on_parse_failure == OnParseFailure::Fallback { shape.or_text() } else { shape })
 }
 
-/// What a JSON Schema allows, at most.
+/// The shape of all values that a JSON Schema allows.
 pub fn of_schema(schema: &Value) -> Shape {
     within(schema, schema, 0)
 }
@@ -84,7 +84,7 @@ fn kinds_of(map: &Map<String, Value>) -> Kinds {
     typed.and(listed.unwrap_or(Kinds::ALL))
 }
 
-/// The fields of a schema with `properties`. It has no others, unless it says so.
+/// The fields of a schema with `properties`. The map has no other fields, unless the schema allows them.
 fn fields_of(map: &Map<String, Value>, inner: &dyn Fn(&Value) -> Shape) -> Option<Fields> {
     let properties = map.get("properties")?.as_object()?;
     let required: Vec<&str> =

@@ -8,10 +8,10 @@ use crate::template::value::{Expression, Filled, Path};
 
 use super::{Node, Origin, ValueType};
 
-/// A variable that is named outside of a text.
+/// A variable that is named outside a text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PathUse {
-    /// Which.
+    /// The path of the variable.
     pub path: Path,
     /// Where it was written.
     pub at: Spot,
@@ -20,7 +20,7 @@ pub struct PathUse {
 /// An expression and its place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Condition {
-    /// What must hold.
+    /// The expression that must be true.
     pub test: Expression,
     /// Where it was written.
     pub at: Spot,
@@ -31,13 +31,13 @@ pub struct Condition {
 pub struct Input {
     /// Its name.
     pub name: String,
-    /// Where it comes from first.
+    /// The first source of its value.
     pub source: InputSource,
-    /// Its absence is an error.
+    /// Whether its absence is an error.
     pub required: bool,
-    /// What it is if nothing else gives it.
+    /// The value if no source gives one.
     pub default: Option<String>,
-    /// It takes part in context lookup.
+    /// Whether it is used for context lookup.
     pub matched: bool,
     /// Where it was written.
     pub origin: Origin,
@@ -57,13 +57,13 @@ pub enum InputSource {
     Operator(Box<Node>),
 }
 
-/// The name of an argument whose name cannot be read: no parameter has it.
+/// The name of an argument whose name cannot be read. No parameter has this name.
 pub const UNCLEAR: &str = "";
 
 /// An argument of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Argument {
-    /// The parameter; `None` is positional.
+    /// The parameter. `None` if the argument is positional.
     pub name: Option<String>,
     /// Its value.
     pub value: ArgumentValue,
@@ -75,20 +75,20 @@ pub struct Argument {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ArgumentValue {
-    /// A literal, even if a variable has that name.
+    /// A literal, even if a variable has the same name.
     Value(Filled),
-    /// A variable, which must be there.
+    /// A variable, which must exist.
     From(PathUse),
-    /// Text that names a variable, or is a literal.
+    /// A text that names a variable, or is a literal.
     Bare(Filled),
     /// The result of an operator.
     Operator(Box<Node>),
-    /// What stands there cannot be read, which is told of it: it is given, and nobody knows what it is.
+    /// A value that cannot be read, which was already reported. It counts as given, and its value is unknown.
     Unread,
 }
 
 impl ArgumentValue {
-    /// The operator whose result it is.
+    /// The operator, if the value is the result of one.
     pub fn operator(&self) -> Option<&Node> {
         match self {
             Self::Operator(node) => Some(node),
@@ -96,7 +96,7 @@ impl ArgumentValue {
         }
     }
 
-    /// The same, to be changed.
+    /// The operator, mutable.
     pub fn operator_mut(&mut self) -> Option<&mut Node> {
         match self {
             Self::Operator(node) => Some(node),
@@ -105,28 +105,28 @@ impl ArgumentValue {
     }
 }
 
-/// A command line without a shell: one text a word.
+/// A command line without a shell. Each word is one text.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Command {
-    /// Words in order.
+    /// The words in order.
     pub words: Vec<Filled>,
 }
 
 /// A process to start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Script {
-    /// What is started.
+    /// The command.
     pub command: Command,
-    /// Seconds.
+    /// The time limit in seconds.
     pub timeout: u32,
-    /// What it reads.
+    /// Its standard input.
     pub stdin: Option<Stdin>,
-    /// Files written for it.
+    /// The files that are written for it.
     pub input_files: Vec<InputFile>,
-    /// What it inherits of the environment.
+    /// What it inherits from the environment.
     pub inherit: Inherit,
-    /// Variables set for it.
+    /// The variables that are set for it.
     pub variables: Vec<Variable>,
 }
 
@@ -140,20 +140,20 @@ pub enum Stdin {
     Text(Filled),
 }
 
-/// A private temporary file that holds a value; its path is `files.NAME`.
+/// A private temporary file that contains a value. Its path is `files.NAME`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InputFile {
     /// Its name.
     pub name: String,
-    /// What it holds.
+    /// The value that it contains.
     pub from: PathUse,
-    /// End of its file name.
+    /// The end of its file name.
     pub suffix: String,
     /// Where it was written.
     pub origin: Origin,
 }
 
-/// A variable of a process.
+/// An environment variable of a process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Variable {
     /// Its name.
@@ -162,7 +162,7 @@ pub struct Variable {
     pub value: Filled,
 }
 
-/// What a process inherits of the environment.
+/// What a process inherits from the environment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Inherit {
@@ -171,26 +171,26 @@ pub enum Inherit {
     /// `PATH HOME USER LANG LC_* TZ TERM TMPDIR`.
     #[default]
     Safe,
-    /// All of it.
+    /// The whole environment.
     All,
 }
 
-/// What a task can do to the world.
+/// The effects that a task can have on the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effects {
-    /// Only looks.
+    /// It only reads.
     Read,
-    /// Changes something, and waits for approval.
+    /// It changes something, and waits for approval.
     Write,
 }
 
-/// What an author wrote about approval and effects.
+/// What an author wrote about effects and approval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovalWish {
     /// `effects`.
     pub effects: Option<Effects>,
-    /// `requires_approval`; may only raise.
+    /// `requires_approval`, which can only add an approval.
     pub required: Option<bool>,
 }
 
@@ -198,33 +198,33 @@ pub struct ApprovalWish {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileSource {
-    /// As listed, with globs.
+    /// As listed, including globs.
     #[default]
     Literal,
-    /// A read-only command prints them.
+    /// A read-only command prints their paths.
     Command,
-    /// Looked up by a description.
+    /// They are looked up by a description.
     Description,
-    /// Looked up by a query.
+    /// They are looked up by a query.
     ContextDescription,
 }
 
 /// `file_paths`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FilePaths {
-    /// How.
+    /// How the files are chosen.
     pub source: FileSource,
-    /// Paths, for `literal`.
+    /// The paths, for `literal`.
     pub paths: Vec<Filled>,
-    /// Words, for `command`.
+    /// The command, for `command`.
     pub command: Command,
-    /// Text, for the two lookups.
+    /// The text, for the two lookups.
     pub query: Filled,
     /// Where it was written.
     pub origin: Origin,
 }
 
-/// Declared form of an output.
+/// The declared form of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutputType {
@@ -246,7 +246,7 @@ pub enum OnParseFailure {
 }
 
 impl OnParseFailure {
-    /// Where nothing is said: what is no JSON meets no schema; without one the text is the result (spec 7).
+    /// The default. With a schema, content that is not JSON fails. Without one, the text is the result (spec 7).
     pub fn assumed(schema: Option<&SchemaChoice>) -> Self {
         if schema.is_some() { Self::Error } else { Self::Fallback }
     }
@@ -267,25 +267,26 @@ pub enum SchemaChoice {
 /// `output_format`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OutputFormat {
-    /// Form.
+    /// The declared form.
     pub form: OutputType,
     /// What it is checked against.
     pub schema: Option<SchemaChoice>,
-    /// When it does not parse.
+    /// What happens if it cannot be parsed.
     pub on_parse_failure: OnParseFailure,
     /// Where it was written.
     pub origin: Origin,
 }
 
-/// `recovery`: policy of the evaluator, never of the task system (spec 15).
+/// `recovery`: a policy of the evaluator, not of the task system (spec 15).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recovery {
-    /// Attempts, each with a handler of its own; `None`: what is not as declared is asked for once more, nothing else.
+    /// The number of attempts, each with its own handler. `None` means that only a result that does not fit its
+    /// declaration is requested once more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<u32>,
-    /// The earlier error is told to the model.
+    /// Whether the model is told the earlier error.
     pub feed_issues: bool,
-    /// A model may split a failed task.
+    /// Whether a model may split a failed task.
     pub reparse: bool,
 }
 

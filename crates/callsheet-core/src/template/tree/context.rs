@@ -1,14 +1,15 @@
-//! Context settings: defaults by operator, overrides, and what excludes what (spec 5). Fixed when a tree is read.
+//! Context settings: defaults by operator, overrides, and settings that exclude each other (spec 5). They are fixed
+//! when a tree is read.
 
 use serde::{Deserialize, Serialize};
 
 use crate::template::operators::Kind;
 
-/// What a task takes of its parent's frame.
+/// What a task takes from its parent's frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InheritContext {
-    /// All of it.
+    /// Everything.
     #[default]
     Full,
     /// Nothing.
@@ -17,19 +18,19 @@ pub enum InheritContext {
     Subset,
 }
 
-/// What an accumulated entry holds.
+/// The content of an accumulated entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AccumulationFormat {
-    /// Status and notes.
+    /// The status and the notes.
     #[default]
     NotesOnly,
-    /// The content too.
+    /// The content, too.
     FullOutput,
 }
 
 impl InheritContext {
-    /// The word of the file.
+    /// The word in the file.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Full => "full",
@@ -38,14 +39,14 @@ impl InheritContext {
         }
     }
 
-    /// Reads a word.
+    /// Parses a word.
     pub fn parse(word: &str) -> Option<Self> {
         [Self::Full, Self::None, Self::Subset].into_iter().find(|value| value.as_str() == word)
     }
 }
 
 impl AccumulationFormat {
-    /// The word of the file.
+    /// The word in the file.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::NotesOnly => "notes_only",
@@ -53,34 +54,34 @@ impl AccumulationFormat {
         }
     }
 
-    /// Reads a word.
+    /// Parses a word.
     pub fn parse(word: &str) -> Option<Self> {
         [Self::NotesOnly, Self::FullOutput].into_iter().find(|value| value.as_str() == word)
     }
 }
 
-/// Settings in force.
+/// The settings in force.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
-    /// What is taken of the parent's frame.
+    /// What is taken from the parent's frame.
     pub inherit_context: InheritContext,
-    /// Outputs of earlier children reach later ones.
+    /// Whether later children get the outputs of earlier ones.
     pub accumulate_data: bool,
-    /// In which form.
+    /// The form in which they get them.
     pub accumulation_format: AccumulationFormat,
-    /// Material is looked up in the memory system; `enabled` or `disabled` on the wire.
+    /// Whether material is looked up in the memory system. Written as `enabled` or `disabled`.
     #[serde(with = "fresh_word")]
     pub fresh_context: bool,
 }
 
 impl Settings {
-    /// Nothing of its surroundings, nothing looked up.
+    /// Settings without surroundings and lookup.
     pub fn alone() -> Self {
         Self { inherit_context: InheritContext::None, ..Self::default() }
     }
 }
 
-/// Settings an author wrote.
+/// The settings that an author wrote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PartialContext {
@@ -93,7 +94,7 @@ pub struct PartialContext {
     /// `accumulation_format`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accumulation_format: Option<AccumulationFormat>,
-    /// `fresh_context`, `enabled` is true.
+    /// `fresh_context`: `enabled` is true.
     #[serde(skip_serializing_if = "Option::is_none", with = "fresh_choice")]
     pub fresh_context: Option<bool>,
 }
@@ -117,7 +118,7 @@ mod fresh_word {
 
     use super::Fresh;
 
-    // serde gives a reference.
+    // `serde` passes a reference.
     #[allow(clippy::trivially_copy_pass_by_ref)]
     pub(super) fn serialize<S: Serializer>(on: &bool, serializer: S) -> Result<S::Ok, S::Error> {
         Fresh::from(*on).serialize(serializer)
@@ -133,7 +134,7 @@ mod fresh_choice {
 
     use super::Fresh;
 
-    // serde gives a reference.
+    // `serde` passes a reference.
     #[allow(clippy::ref_option)]
     pub(super) fn serialize<S: Serializer>(on: &Option<bool>, serializer: S) -> Result<S::Ok, S::Error> {
         on.map(Fresh::from).serialize(serializer)
@@ -144,23 +145,24 @@ mod fresh_choice {
     }
 }
 
-/// What was written, and what holds.
+/// The written settings and the settings in force.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Context {
-    /// Written.
+    /// The written settings.
     pub explicit: PartialContext,
-    /// In force.
+    /// The settings in force.
     pub settings: Settings,
 }
 
-/// What a node is, as far as its defaults go: a row of the table of context settings.
+/// The role of a node for its default settings: a row in the table of context settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Role {
-    /// The words of the table.
+    /// The words in the table.
     pub words: &'static str,
-    /// The settings where nothing is written.
+    /// The settings if none are written.
     pub settings: Settings,
-    /// It is an operator, whose settings say whether it gathers outputs; what stands in its slots leaves that to it.
+    /// Whether it is an operator whose settings decide if outputs are collected. Tasks in its slots leave that
+    /// decision to it.
     pub gathers: bool,
 }
 
@@ -176,14 +178,14 @@ impl Role {
         Self { words, settings, gathers: true }
     }
 
-    /// Atomic, of any subtype not named below.
+    /// An atomic task with any subtype that is not named below.
     pub const ATOMIC: Self = Self::new("atomic", InheritContext::Full, false, false);
-    /// A subtask, spawned or by `subtype`.
+    /// A subtask, started by a model or declared by `subtype`.
     pub const SUBTASK: Self = Self::new("subtask", InheritContext::Subset, false, true);
-    /// A matching task; its settings are fixed.
+    /// A matching task, whose settings are fixed.
     pub const MATCHING: Self = Self::new("associative_matching", InheritContext::None, false, false);
 
-    /// Every role, in the order of the table.
+    /// All roles, in the order of the table.
     pub fn all() -> Vec<Self> {
         let own = Kind::ALL.iter().flat_map(|facts| [facts.role, facts.part_role]);
         let mut all: Vec<Self> = Vec::new();
@@ -196,7 +198,7 @@ impl Role {
     }
 }
 
-/// A setting that gave way to one that was written (T511).
+/// A setting that was changed because it excludes a written one (T511).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Yielded {
     /// `fresh_context` became `disabled`.
@@ -230,10 +232,10 @@ impl ContextPart {
     }
 }
 
-/// Lays what was written over the defaults.
+/// Applies the written settings to the defaults.
 ///
 /// # Errors
-/// Both settings were written and exclude each other (T040).
+/// Two written settings exclude each other (T040).
 pub fn resolve(defaults: Settings, explicit: &PartialContext) -> Result<(Settings, Option<Yielded>), ContextPart> {
     let mut settings = Settings {
         inherit_context: explicit.inherit_context.unwrap_or(defaults.inherit_context),
@@ -244,7 +246,7 @@ pub fn resolve(defaults: Settings, explicit: &PartialContext) -> Result<(Setting
     let pair = defaults.inherit_context == InheritContext::Subset && defaults.fresh_context;
     let legal = match settings.inherit_context {
         InheritContext::None => true,
-        // The subtask pair is the one legal exception.
+        // The settings of a subtask are the only permitted exception.
         InheritContext::Subset => !settings.fresh_context || pair,
         InheritContext::Full => !settings.fresh_context,
     };

@@ -1,4 +1,4 @@
-//! The task tree of a template (spec 16): what its run executes.
+//! The task tree of a template (spec 16), which its run executes.
 
 mod blocks;
 mod context;

@@ -9,14 +9,14 @@ use crate::template::value::Filled;
 
 use super::{ApprovalWish, Context, Effects, FilePaths, Input, InputSource, Origin, OutputFormat, Recovery, ValueType};
 
-/// What a task is for.
+/// The purpose of a task.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Intent {
-    /// Statement of the task; also what matching reads.
+    /// The description of the task, which matching also reads.
     pub description: Filled,
-    /// What the model is told to do; empty means the description.
+    /// What the model must do. If empty, the description is used.
     pub instructions: Filled,
-    /// What a good result looks like.
+    /// What a good result contains.
     pub expected_output: Filled,
     /// How it is judged.
     pub criteria: Filled,
@@ -25,43 +25,43 @@ pub struct Intent {
 /// One task of the tree.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Node {
-    /// Names its result among its siblings.
+    /// The name of its result among its siblings.
     pub id: Option<String>,
-    /// Its display name; for the body of a template the template's.
+    /// The name for people. For the body of a template, the name of the template.
     pub name: Option<String>,
-    /// Operator and children.
+    /// The operator and its children.
     pub kind: Kind,
     /// `standard`, `subtask`, `director`, `evaluator`, `associative_matching` or another word.
     pub subtype: String,
-    /// What it is for.
+    /// Its purpose.
     pub intent: Intent,
-    /// Joins the base prompt.
+    /// The text that is added to the base prompt.
     pub system: Filled,
-    /// Models, the preferred one first.
+    /// The models, in order of preference.
     pub models: Vec<String>,
-    /// Providers, the preferred one first.
+    /// The providers, in order of preference.
     pub providers: Vec<String>,
-    /// The template or skill that is run here.
+    /// The template or skill that it runs.
     pub template: Option<String>,
-    /// Inputs in order.
+    /// The inputs in order.
     pub inputs: Vec<Input>,
-    /// Files it is given.
+    /// The files that it gets.
     pub refs: Option<FilePaths>,
-    /// What it is told of its surroundings.
+    /// What it is told about its surroundings.
     pub context: Context,
-    /// Declared form of its output.
+    /// The declared form of its output.
     pub output: Option<OutputFormat>,
-    /// Effects and approval as written.
+    /// The written settings for effects and approval.
     pub approval: ApprovalWish,
-    /// Tools it may use, canonical; `None` is the default set.
+    /// The canonical names of the tools that it may use. `None` for the default set.
     pub tools: Option<Vec<String>>,
     /// Its own limits.
     pub limits: TaskLimits,
-    /// What is done about a failure.
+    /// How a failure is handled.
     pub recovery: Recovery,
-    /// Its tree or reply is used as written.
+    /// Whether its tree or reply is used as written.
     pub manual_xml: bool,
-    /// A failure is never decomposed by a model.
+    /// Whether a model never splits the task after a failure.
     pub disable_reparsing: bool,
     /// Where it was written.
     pub origin: Origin,
@@ -94,8 +94,8 @@ impl Node {
         }
     }
 
-    /// What it does to the world: as written, else `write` for a script, else by its tools (spec 2.2). `writes` knows
-    /// which tools write.
+    /// Its effects: as written, or else `write` for a script, or else derived from its tools (spec 2.2). `writes`
+    /// says whether a tool writes.
     pub fn effects(&self, writes: &dyn Fn(&str) -> bool) -> Effects {
         let writer =
             self.kind.facts().leaf == Some(Leaf::Process) || self.tools.iter().flatten().any(|tool| writes(tool));
@@ -103,12 +103,12 @@ impl Node {
         self.approval.effects.unwrap_or(derived)
     }
 
-    /// Whether a person is asked before it runs.
+    /// Whether a person must approve it before it runs.
     pub fn requires_approval(&self, writes: &dyn Fn(&str) -> bool) -> bool {
         self.approval.required == Some(true) || self.effects(writes) == Effects::Write
     }
 
-    /// Direct children in document order: operators nested in inputs and arguments, then those of the operator.
+    /// The direct children in document order: first operators in inputs and arguments, then those of the operator.
     pub fn children(&self) -> Vec<&Node> {
         let mut out: Vec<&Self> = Vec::new();
         out.extend(self.inputs.iter().filter_map(|input| match &input.source {
@@ -119,7 +119,7 @@ impl Node {
         out
     }
 
-    /// The same, to be changed.
+    /// The direct children, mutable.
     pub fn children_mut(&mut self) -> Vec<&mut Node> {
         let mut out: Vec<&mut Self> = Vec::new();
         out.extend(self.inputs.iter_mut().filter_map(|input| match &mut input.source {
@@ -130,7 +130,7 @@ impl Node {
         out
     }
 
-    /// Sets the limits of this node and of all below it, in document order.
+    /// Sets the limits of this node and of all nodes below it, in document order.
     pub fn set_limits(&mut self, limits: &mut dyn Iterator<Item = TaskLimits>) {
         if let Some(own) = limits.next() {
             self.limits = own;
@@ -138,7 +138,7 @@ impl Node {
         self.children_mut().into_iter().for_each(|child| child.set_limits(limits));
     }
 
-    /// This node and all below it, in document order.
+    /// This node and all nodes below it, in document order.
     pub fn walk(&self) -> Vec<&Node> {
         let mut out = Vec::new();
         let mut open = vec![self];
@@ -160,11 +160,11 @@ pub struct Param {
     /// Its type.
     #[serde(rename = "type")]
     pub kind: ValueType,
-    /// Its absence is an error.
+    /// Whether its absence is an error.
     pub required: bool,
-    /// What it is if nothing is given.
+    /// The value if none is given.
     pub default: Option<String>,
-    /// What it means, for planners.
+    /// A description for planners.
     pub meaning: String,
     /// Where it was written.
     #[serde(default)]
@@ -174,17 +174,17 @@ pub struct Param {
 /// A named task tree.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Template {
-    /// Library name.
+    /// Its name in the library.
     pub name: String,
-    /// Parameters of a function template, even if there are none; `None` is a standard template.
+    /// The parameters of a function template, which may have none. `None` for a standard template.
     pub params: Option<Vec<Param>>,
-    /// Type of its result.
+    /// The type of its result.
     pub returns: Option<ValueType>,
-    /// Words that hints match.
+    /// The words that hints are compared with.
     pub tags: Vec<String>,
-    /// A request may run it instead of planning (spec 10).
+    /// Whether a request may run it instead of being planned (spec 10).
     pub auto_select: bool,
-    /// Its tree.
+    /// Its task tree.
     pub body: Node,
     /// Where it was written.
     pub origin: Origin,
@@ -197,9 +197,9 @@ pub struct Taken<'a> {
     pub name: &'a str,
     /// Its type.
     pub kind: ValueType,
-    /// A call without it is an error.
+    /// Whether a call without it is an error.
     pub required: bool,
-    /// What it means, for planners.
+    /// A description for planners.
     pub meaning: &'a str,
 }
 
@@ -209,7 +209,7 @@ impl Template {
         self.params.is_some()
     }
 
-    /// Parameters of a function template, inputs that a standard one takes of its caller.
+    /// The parameters of a function template, or the inputs that a standard template takes from its caller.
     pub fn takes(&self) -> Vec<Taken<'_>> {
         if let Some(params) = &self.params {
             let taken = params.iter().map(|param| Taken {

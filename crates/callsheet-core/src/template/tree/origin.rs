@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::template::place::Spot;
 
-/// File, bytes and place. Two trees are equal wherever they were written, so every origin equals every other.
+/// The file, the bytes and the place. Trees are compared without their places, so every origin equals every other.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Origin {
     /// The file as shown to a person.
     pub file: String,
-    /// Bytes and place.
+    /// The bytes and the place.
     #[serde(flatten)]
     pub spot: Spot,
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ValueType {
-    /// Every value.
+    /// Any value.
     #[default]
     Any,
     /// A string.
@@ -26,11 +26,11 @@ pub enum ValueType {
 }
 
 impl ValueType {
-    /// The words a person may write; `[]` is `array`.
+    /// The words that a person may write. `[]` means `array`.
     pub const WORDS: &'static [&'static str] =
         &["any", "string", "number", "boolean", "object", "array", "[]", "string[]"];
 
-    /// Reads a word.
+    /// Parses a word.
     pub fn parse(word: &str) -> Option<Self> {
         Some(match word {
             "any" => Self::Any,
@@ -57,7 +57,7 @@ impl ValueType {
         }
     }
 
-    /// Whether a value is of this type.
+    /// Whether a value has this type.
     pub fn holds(self, value: &Value) -> bool {
         match self {
             Self::Any => true,
@@ -70,7 +70,7 @@ impl ValueType {
         }
     }
 
-    /// A literal as a value of this type, if it parses as one (spec 4).
+    /// Converts a literal to this type, if it can be parsed (spec 4).
     pub fn convert(self, text: &str) -> Option<Value> {
         if matches!(self, Self::Any | Self::String) {
             return Some(Value::String(text.to_owned()));

@@ -1,4 +1,4 @@
-//! Expressions of conditions: total, without arithmetic, and with no call but `len` (spec 8).
+//! Expressions of conditions. They always terminate and contain no arithmetic and no call except `len` (spec 8).
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -13,11 +13,11 @@ use super::{equal, order_numbers, parse, truth};
 /// How two values are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
-    /// Equal JSON type and value.
+    /// They have the same JSON type and value.
     Equal,
     /// Not equal.
     Unequal,
-    /// Less, of two numbers or two strings.
+    /// The left one is less. Both are numbers or both are strings.
     Less,
     /// Less or equal.
     AtMost,
@@ -25,7 +25,7 @@ pub enum Comparison {
     Greater,
     /// Greater or equal.
     AtLeast,
-    /// An element of a list, or a part of a text.
+    /// The left one is an element of a list, or a part of a text.
     In,
 }
 
@@ -38,9 +38,9 @@ pub enum Term {
     Path(Path),
     /// `!`
     Not(Box<Term>),
-    /// `&&`, two or more.
+    /// `&&` with two or more terms.
     All(Vec<Term>),
-    /// `||`, two or more.
+    /// `||` with two or more terms.
     Any(Vec<Term>),
     /// A comparison.
     Compare(Box<Term>, Comparison, Box<Term>),
@@ -48,7 +48,7 @@ pub enum Term {
     Length(Box<Term>),
 }
 
-/// A parsed expression, kept with its text. Recorded as that text.
+/// A parsed expression with its text. It is recorded as its text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Expression {
@@ -56,32 +56,32 @@ pub struct Expression {
     root: Term,
 }
 
-/// What an expression came to.
+/// The outcome of an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// Whether it holds.
+    /// Whether it is true.
     pub holds: bool,
-    /// Paths that were asked for and are not known, in order of their text.
+    /// The unknown paths that it uses, in the order of their text.
     pub unknown: BTreeSet<Path>,
 }
 
 impl Expression {
-    /// Reads an expression; the fault is its byte offset and what is wrong.
+    /// Parses an expression. A fault is its byte offset and a description.
     ///
     /// # Errors
-    /// It does not follow the grammar, or passes its bounds.
+    /// The text does not follow the grammar or exceeds its bounds.
     pub fn parse(text: &str) -> Result<Self, (usize, String)> {
         Self::read(text).map(|(expression, _)| expression)
     }
 
-    /// As [`Self::parse`], and whether a name was written another way (spec 2.6).
+    /// Parses an expression, and says whether a name was written in another way (spec 2.6).
     pub fn read(text: &str) -> Result<(Self, bool), (usize, String)> {
         let (root, canonical) = parse::parse(text)?;
         let alias = canonical != text.trim();
         Ok((Self { text: canonical, root }, alias))
     }
 
-    /// As written, with canonical names.
+    /// The text as written, with canonical names.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -91,14 +91,14 @@ impl Expression {
         &self.root
     }
 
-    /// Evaluates it. `lookup` knows the values of paths.
+    /// Evaluates it. `lookup` returns the values of paths.
     pub fn evaluate(&self, lookup: &mut dyn FnMut(&Path) -> Option<Value>) -> Outcome {
         let mut unknown = BTreeSet::new();
         let holds = evaluate(&self.root, lookup, &mut unknown).is_some_and(|value| truth(&value));
         Outcome { holds, unknown }
     }
 
-    /// Every path in it, in order of their text.
+    /// All paths in it, in the order of their text.
     pub fn paths(&self) -> BTreeSet<&Path> {
         let mut paths = BTreeSet::new();
         let mut open = vec![&self.root];
@@ -135,7 +135,7 @@ impl TryFrom<String> for Expression {
     }
 }
 
-/// `None` is an unknown name. Depth is bounded by the parser.
+/// The value of a term. `None` if a name is unknown. The parser limits the depth.
 fn evaluate(
     operand: &Term,
     lookup: &mut dyn FnMut(&Path) -> Option<Value>,
@@ -164,7 +164,7 @@ fn evaluate(
     }
 }
 
-/// Elements of a list, fields of a map, characters of a text; nothing else has a length.
+/// The number of elements of a list, fields of a map, or characters of a text. Other values have no length.
 fn length(value: &Value) -> Option<usize> {
     match value {
         Value::Array(list) => Some(list.len()),

@@ -1,4 +1,4 @@
-//! Paths into values, expressions over them, and text with placeholders (spec 4, 8). All reading is total.
+//! Paths into values, expressions over values, and texts with placeholders (spec 4, 8). Readers accept every input.
 
 mod expression;
 mod parse;
@@ -11,7 +11,7 @@ pub use text::{Filled, Piece, Written};
 
 use serde_json::{Number, Value};
 
-/// Whether two JSON values have the same type and value. Numbers are compared as numbers, objects without regard to
+/// Whether two JSON values have the same type and value. Numbers are compared by value, and objects without regard to
 /// the order of keys.
 pub fn equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
@@ -24,7 +24,7 @@ pub fn equal(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// The order of two numbers; whole numbers exactly, others as floating point.
+/// The order of two numbers. Whole numbers are compared exactly, others as floating point.
 pub fn order_numbers(a: &Number, b: &Number) -> Option<std::cmp::Ordering> {
     let whole = |number: &Number| number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
     match (whole(a), whole(b)) {
@@ -33,7 +33,7 @@ pub fn order_numbers(a: &Number, b: &Number) -> Option<std::cmp::Ordering> {
     }
 }
 
-/// What a value is where a condition asks for it: `false null 0 ""` are false, the rest true (spec 8).
+/// The truth of a value in a condition: `false null 0 ""` are false, all other values are true (spec 8).
 pub fn truth(value: &Value) -> bool {
     match value {
         Value::Null => false,
@@ -44,8 +44,8 @@ pub fn truth(value: &Value) -> bool {
     }
 }
 
-/// A value as it stands in a text: strings as they are, null as nothing, all else as compact JSON with its keys in
-/// their order (spec 4).
+/// The text of a value inside another text: strings as they are, null as nothing, all other values as compact JSON
+/// with the keys in their order (spec 4).
 pub fn render(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -54,7 +54,7 @@ pub fn render(value: &Value) -> String {
     }
 }
 
-/// The text up to so many bytes, at a character.
+/// The text up to `most` bytes, cut at a character boundary, and whether it was cut.
 pub(crate) fn cut(text: &str, most: usize) -> (&str, bool) {
     if text.len() <= most {
         return (text, false);

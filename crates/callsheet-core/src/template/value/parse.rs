@@ -5,21 +5,21 @@ use serde_json::{Number, Value};
 use super::expression::{Comparison, Term};
 use super::path::Path;
 
-/// Longest expression, characters.
+/// The largest length of an expression, in characters.
 pub(in crate::template) const MAX_CHARACTERS: usize = 1_024;
 
-/// Deepest nesting of brackets and `!`.
+/// The largest nesting depth of brackets and `!`.
 const MAX_DEPTH: usize = 64;
 
-/// The one function.
+/// The only function.
 const LENGTH: &str = "len(";
 
-/// The one comparison that is a word.
+/// The only comparison that is a word.
 const IN: &str = "in";
 
 type Fault = (usize, String);
 
-/// Longer signs stand before their beginnings.
+/// Longer signs precede their prefixes.
 const COMPARISONS: [(&str, Comparison); 8] = [
     ("===", Comparison::Equal),
     ("!==", Comparison::Unequal),
@@ -57,7 +57,7 @@ struct Parser<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
-    /// Where a variable is named another way.
+    /// The positions where a variable has another name.
     aliases: Vec<usize>,
 }
 
@@ -137,7 +137,7 @@ impl<'a> Parser<'a> {
         Ok(Term::Compare(Box::new(left), comparison, Box::new(right)))
     }
 
-    /// Whether the word `in` comes next, and is no beginning of a name.
+    /// Whether the word `in` comes next and is not the beginning of a name.
     fn is_in(&self) -> bool {
         let behind = self.rest().strip_prefix(IN);
         behind.is_some_and(|rest| rest.starts_with(|c: char| c.is_whitespace() || matches!(c, '(' | '"' | '\'')))

@@ -1,20 +1,20 @@
-//! Variable paths: an identifier followed by any of `.ident` and `[digits]`, or `record(path)` for the record of a call,
-//! followed by the same (spec 4).
+//! Variable paths: an identifier followed by any number of `.ident` and `[digits]`, or `record(path)` for the record
+//! of a call, followed by the same (spec 4).
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Longest identifier.
+/// The largest length of an identifier.
 const LONGEST: usize = 64;
 
-/// Most digits of an index.
+/// The largest number of digits in an index.
 const DIGITS: usize = 9;
 
-/// What stands before the path whose record is meant.
+/// The text before a path whose record is meant.
 const RECORD: &str = "record(";
 
-/// Fields of a record that a path may be meant to lead to.
+/// The fields of a record to which a path may be meant to lead.
 const RECORD_FIELDS: [&str; 4] = ["status", "error", "notes", "criteria"];
 
 /// One step into a value.
@@ -24,17 +24,17 @@ pub enum Step {
     Name(String),
     /// `[0]`, from 0.
     Index(usize),
-    /// `record(…)` around all before it: from the value of a result to the record of its call.
+    /// `record(…)` around everything before it: leads from the value of a result to the record of its call.
     Record,
 }
 
-/// A variable and the way into its value. Written and recorded as text.
+/// A variable and the steps into its value. It is written and recorded as text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Path {
     /// The variable.
     pub name: String,
-    /// What follows.
+    /// The steps.
     pub steps: Vec<Step>,
 }
 
@@ -43,14 +43,14 @@ pub fn is_ident(text: &str) -> bool {
     !text.is_empty() && text.len() <= LONGEST && ident_length(text) == text.len()
 }
 
-/// As [`is_ident`], with `.` allowed after the first character.
+/// Whether `text` is an identifier in which `.` is allowed after the first character.
 pub fn is_template_name(text: &str) -> bool {
     text.len() <= LONGEST
         && text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
 }
 
-/// Bytes of the identifier that `text` begins with.
+/// The length in bytes of the identifier at the start of `text`.
 fn ident_length(text: &str) -> usize {
     if !text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
         return 0;
@@ -64,7 +64,7 @@ impl Path {
         Self { name: name.to_owned(), steps: Vec::new() }
     }
 
-    /// What the system itself knows of a run and a task (spec 4).
+    /// Whether it names a value of Callsheet about a run or a task (spec 4).
     pub fn is_of_the_system(&self) -> bool {
         let Some(Step::Name(field)) = self.steps.first() else { return false };
         matches!((self.name.as_str(), field.as_str()), ("run", "id" | "date") | ("task", "id" | "name"))
@@ -78,7 +78,8 @@ impl Path {
         known.then(|| Self { name: self.name.clone(), steps })
     }
 
-    /// A path that leads nowhere, in words, with that to the record of the call if it leads somewhere.
+    /// The message for a path that leads nowhere. Suggests the path to the record of the call if that leads
+    /// somewhere.
     pub fn unknown(&self, value: &dyn Fn(&Self) -> Option<serde_json::Value>) -> String {
         match self.in_record().filter(|record| value(record).is_some()) {
             Some(record) => format!("{self}; for the record of the call write {record}"),
@@ -86,7 +87,8 @@ impl Path {
         }
     }
 
-    /// The canonical path: `result[0]` is `step_results[0]` (spec 2.6). Says whether it was written another way.
+    /// The canonical path: `result[0]` is `step_results[0]` (spec 2.6). Also says whether the path was written in
+    /// another way.
     pub fn canonical(mut self) -> (Self, bool) {
         let alias = self.name == "result" && matches!(self.steps.first(), Some(Step::Index(_)));
         if alias {
@@ -95,19 +97,19 @@ impl Path {
         (self, alias)
     }
 
-    /// The whole of `text` as a path.
+    /// Parses the whole of `text` as a path.
     pub fn parse(text: &str) -> Option<Self> {
         let (path, length) = Self::prefix(text)?;
         (length == text.len()).then_some(path)
     }
 
-    /// The byte at which the variable begins in the text of a path.
+    /// The byte offset of the variable in the text of a path.
     pub fn variable_at(text: &str) -> usize {
         let inside = text.strip_prefix(RECORD).map(str::trim_start);
         inside.map_or(0, |inside| text.len() - inside.len())
     }
 
-    /// The longest path that `text` begins with, and its bytes.
+    /// The longest path at the start of `text`, and its length in bytes.
     pub fn prefix(text: &str) -> Option<(Self, usize)> {
         let (mut path, mut length) = match Self::variable_at(text) {
             0 => {

@@ -1,4 +1,4 @@
-//! Text with placeholders: `{{ path }}`; `{{{{` is a literal `{{` (spec 4).
+//! Text with placeholders: `{{ path }}`. `{{{{` is a literal `{{` (spec 4).
 
 use std::fmt;
 
@@ -11,20 +11,20 @@ use super::path::Path;
 /// A part of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// As it is.
+    /// Literal text.
     Literal(String),
-    /// Filled from a value; with the place it was written at.
+    /// A placeholder for a value, with the place where it was written.
     Placeholder(Path, Spot),
 }
 
-/// Text that an author wrote, with its placeholders still open. Recorded as its canonical text.
+/// Text that an author wrote, with open placeholders. It is recorded as its canonical text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Recorded", into = "Recorded")]
 pub struct Filled {
     pieces: Vec<Piece>,
 }
 
-/// The recorded form: the text alone, or with the places of its placeholders.
+/// The recorded form: the text alone, or the text with the places of its placeholders.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Recorded {
@@ -35,9 +35,9 @@ enum Recorded {
 /// A `{{` as written, with its range of bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// Its path; `None` if it does not follow the form of a placeholder.
+    /// Its path. `None` if it is not a valid placeholder.
     pub path: Option<Path>,
-    /// It names its variable another way.
+    /// Whether it uses another name for its variable.
     pub alias: bool,
     /// Its first byte.
     pub start: usize,
@@ -53,7 +53,7 @@ impl Filled {
         out
     }
 
-    /// From pieces; neighbouring literals become one.
+    /// Joins pieces. Neighbouring literals become one.
     pub fn from_pieces(pieces: impl IntoIterator<Item = Piece>) -> Self {
         let mut out = Self::default();
         for piece in pieces {
@@ -65,7 +65,7 @@ impl Filled {
         out
     }
 
-    /// Reads a text, and says what stood at each `{{`. One that is no placeholder stays as it is.
+    /// Parses a text, and returns what was written at each `{{`. An invalid placeholder stays as it is.
     pub fn read(text: &str) -> (Self, Vec<Written>) {
         let (mut out, mut written) = (Self::default(), Vec::new());
         let mut at = 0;
@@ -96,7 +96,7 @@ impl Filled {
         (out, written)
     }
 
-    /// Gives the placeholders their places, in order.
+    /// Sets the places of the placeholders, in order.
     pub fn placed(mut self, spots: impl IntoIterator<Item = Spot>) -> Self {
         let places = self.pieces.iter_mut().filter_map(|piece| match piece {
             Piece::Placeholder(_, at) => Some(at),
@@ -119,7 +119,7 @@ impl Filled {
         }
     }
 
-    /// Its parts in order.
+    /// Its pieces in order.
     pub fn pieces(&self) -> &[Piece] {
         &self.pieces
     }
@@ -140,7 +140,7 @@ impl Filled {
         })
     }
 
-    /// The path, if the text is one placeholder and nothing else.
+    /// The path, if the text is a single placeholder.
     pub fn single(&self) -> Option<&Path> {
         match self.pieces.as_slice() {
             [Piece::Placeholder(path, _)] => Some(path),
@@ -157,13 +157,13 @@ impl Filled {
         }
     }
 
-    /// Whether there is nothing.
+    /// Whether the text is empty.
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
 }
 
-/// The placeholder at the start of `rest`, and its bytes.
+/// The placeholder at the start of `rest`, and its length in bytes.
 fn placeholder(rest: &str) -> Option<(Path, usize)> {
     let inside = rest.strip_prefix("{{")?;
     let blanks = [' ', '\t', '\n', '\r'];
@@ -186,7 +186,7 @@ impl fmt::Display for Filled {
     }
 }
 
-/// `{{` doubled, so that reading gives it back.
+/// Doubles `{{`, so that reading returns the original.
 fn escaped(text: &str) -> String {
     text.replace("{{", "{{{{")
 }

@@ -9,7 +9,7 @@ use crate::reading::clause;
 
 use super::align::Aligner;
 
-/// Most problems named in one issue.
+/// The maximum number of problems named in one issue.
 const PROBLEMS: usize = 5;
 
 /// A compiled schema. A schema that does not compile accepts every object, because that is our fault, not the model's.

@@ -17,7 +17,7 @@ use super::arguments::{Fitted, Schema};
 use super::shape::{Read, Shaped, Tools};
 use super::source::RawCall;
 
-/// Longest id.
+/// The longest id.
 const ID: usize = 64;
 
 /// What calls are checked against.

@@ -12,7 +12,7 @@ use super::{Document, Fault, JsonRepair, Located, Scanner, read_document};
 /// Tags of a fence that contains only JSON.
 const JSON_FENCES: [&str; 4] = ["", "json", "jsonc", "json5"];
 
-/// Most values that may be meant.
+/// The maximum number of values that may be meant.
 const MOST: usize = 16;
 
 /// A value that a reply may mean.

@@ -22,7 +22,7 @@ const TAGS: &[&str] = &[
     "eos>",
     "/s>",
 ];
-/// Longest line, in bytes, that can be a title without markup.
+/// The longest line, in bytes, that can be a title without markup.
 const LONGEST_TITLE: usize = 48;
 
 /// A text as one line after a label.

@@ -75,7 +75,7 @@ pub fn collect<'a>(
     collector.out
 }
 
-/// Most Tasks sections that are examined. More of them mean that the model is in a loop.
+/// The maximum number of Tasks sections that are examined. More of them mean that the model is in a loop.
 const LISTS: usize = 8;
 
 struct Collector<'a, 'd> {

@@ -28,9 +28,9 @@ pub struct RawTask<'a> {
 /// A fence outside of values, and the label that it follows, both by index.
 #[derive(Clone, Copy, Debug)]
 pub struct Behind {
-    /// Of the document.
+    /// The index of the fence in the document.
     pub fence: usize,
-    /// Of the task.
+    /// The index of the label in the task.
     pub label: usize,
 }
 

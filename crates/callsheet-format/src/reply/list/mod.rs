@@ -49,7 +49,7 @@ impl Kind {
     }
 }
 
-/// Largest section number in a person's edit that counts as written.
+/// The largest section number in a person's edit that counts as written.
 const MAX_STEPS: usize = 10_000;
 
 /// A task list and what accompanies it.

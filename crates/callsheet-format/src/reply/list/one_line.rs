@@ -12,7 +12,7 @@ use crate::reading::{Diagnostics, ReadContext};
 use super::format::label;
 use super::group::RawTask;
 
-/// Smallest number of words in a need.
+/// The smallest number of words in a need.
 const SHORTEST: usize = 3;
 
 /// The tasks of a section in which every item is a new task on one line. Empty if any item is something else.

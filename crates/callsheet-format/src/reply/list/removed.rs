@@ -56,7 +56,7 @@ fn named<'a, 'l>(line: &'l str, context: &'a ReadContext) -> Option<(&'a KnownTa
     })
 }
 
-/// What stands behind the target of a link, if a name was one.
+/// The text after the target of a link. If the name was not a link, the whole rest.
 fn behind_link(rest: &str) -> &str {
     let link = rest.trim_start_matches(['*', '`', '_']).strip_prefix("](");
     link.and_then(|target| target.split_once(')')).map_or(rest, |(_, behind)| behind)

@@ -16,7 +16,7 @@ use super::format::{TASK_LABELS, label};
 use super::group::RawTask;
 use super::{Kind, blocks, calls, for_each, one_line, skill};
 
-/// Smallest number of words in a need that can count as a copy of the catalog.
+/// The smallest number of words in a need that can count as a copy of the catalog.
 const SHORTEST_COPY: usize = 6;
 
 /// `Expected output` of a task that has none (spec 3.4).

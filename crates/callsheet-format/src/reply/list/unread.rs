@@ -12,7 +12,7 @@ use super::format::{SHEET, TASK_LABELS, label};
 use super::group::{RawTask, hint, tasks};
 use super::{Kind, relevant};
 
-/// Longest quotation in characters.
+/// The longest quotation in characters.
 const QUOTED: usize = 60;
 
 /// Text that belongs to no task.

@@ -8,11 +8,11 @@ use callsheet_core::issue::RepairCode;
 
 use crate::markdown::{odd_places, straighten};
 
-/// Longest title or target in bytes: a path of 4,096 bytes, all of them escaped, and its fragment. Brackets are paired
-/// in one walk, so reading is linear for any number.
+/// The longest title or target in bytes: a path of 4,096 bytes, all of them escaped, and its fragment. Brackets are
+/// paired in one walk, so reading is linear for any number.
 const LONGEST: usize = 16_000;
 
-/// Longest text, in bytes, of words that name no target.
+/// The longest text, in bytes, of words that name no target.
 const LONGEST_WORDS: usize = 2_000;
 
 /// A link as written.
@@ -39,7 +39,7 @@ impl WrittenLink<'_> {
         }
     }
 
-    /// The same with owned texts.
+    /// The link with owned texts.
     fn into_owned(self) -> WrittenLink<'static> {
         let own = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
         let Self { title, target, raw, line, linked, repairs } = self;
@@ -62,7 +62,7 @@ pub fn is_none(value: &str) -> bool {
     !long && NONE.contains(&normalize(value).as_str())
 }
 
-/// The same, followed by a remark with the reason.
+/// Whether a value says that there is no reference, possibly followed by a remark with the reason.
 pub fn says_none(value: &str) -> bool {
     is_none(value) || remark_of_none(value).is_some()
 }

@@ -16,7 +16,7 @@ enum Found {
     Repeated,
     /// It was removed.
     Removed,
-    /// None.
+    /// No task was found.
     None,
 }
 

@@ -18,7 +18,7 @@ use super::formats::{self, Blocks, DETAIL_LABELS, MORE_WORK};
 use super::links;
 use super::write::words_of_files;
 
-/// Longest reply without headings that can be its own summary, in characters (spec 4.4 `summary-bare`).
+/// The longest reply without headings that can be its own summary, in characters (spec 4.4 `summary-bare`).
 const BARE: usize = 1_200;
 
 /// The heading of a result in a quoting sentence.
@@ -372,7 +372,8 @@ fn incomplete(open: Option<(String, Span)>, block: &Block<'_>, context: &ReadCon
     notes.push(if is_source || is_aside { issue.warning() } else { issue });
 }
 
-/// Most bytes of a file name. Systems allow 255, and a part of a task may add to the name (spec 3.12).
+/// The maximum number of bytes of a file name. Systems allow 255, and a part of a task may add to the name (spec
+/// 3.12).
 const LONGEST_NAME: usize = 200;
 
 /// A written file name without its marks.

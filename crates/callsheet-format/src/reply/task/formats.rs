@@ -40,7 +40,7 @@ pub(super) const LOOP: Format =
 /// format is chosen after a first look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Blocks {
-    /// None.
+    /// The result has none of them.
     None,
     /// Under the canonical title.
     Canonical,

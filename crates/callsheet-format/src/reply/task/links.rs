@@ -12,13 +12,13 @@ use crate::reading::{Diagnostics, ReadContext, clause};
 use crate::reply::ExecutionReply;
 use crate::reply::references::{Scope, check_target};
 
-/// Most links examined in one document.
+/// The maximum number of links examined in one document.
 const MOST: usize = 200;
 
-/// Most places of one document that are examined as possible links.
+/// The maximum number of places of one document that are examined as possible links.
 const PLACES: usize = 10 * MOST;
 
-/// Longest target in characters. Longer text is not a link.
+/// The longest target in characters. Longer text is not a link.
 const LONGEST: usize = 500;
 
 /// A link in running text.

@@ -6,10 +6,10 @@ use crate::markdown::Document;
 use crate::reading::{Answer, Diagnostics, Lookup, ReadContext};
 use crate::reply::references::files_of;
 
-/// Most files that are examined.
+/// The maximum number of files that are examined.
 const FILES: usize = 5;
 
-/// Most quotations that are searched.
+/// The maximum number of quotations that are searched.
 const QUOTES: usize = 40;
 
 /// Shortest quotation in characters.

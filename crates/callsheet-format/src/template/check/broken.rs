@@ -1,4 +1,5 @@
-//! Templates that have errors: a call of one is an error too, and so is a call of the template that makes it (spec 3).
+//! Reports calls of templates that have errors. Such a call is an error itself, and so is a call of the template that
+//! makes it (spec 3).
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,7 +10,7 @@ use crate::template::report::Draft;
 use super::calls::Call;
 use super::{Chosen, Loading};
 
-/// A call, the number of its file, and whether the template around it is in force.
+/// A call, the number of its file, and whether the template that contains it is in force.
 pub(super) struct Placed<'a> {
     pub(super) file: usize,
     pub(super) call: Call<'a>,
@@ -19,16 +20,16 @@ pub(super) struct Placed<'a> {
 /// Why a template cannot be used.
 #[derive(Clone)]
 struct Cause<'a> {
-    /// The template that has the error itself.
+    /// The template that contains the error itself.
     root: &'a str,
-    /// The first of its errors, or of warnings that count as such.
+    /// The code of the first error, or of the first warning that counts as an error.
     code: Code,
     /// `FILE:LINE`.
     at: String,
 }
 
-/// Tells of every call of a template that has errors, in the order in which they spread. Gives the first error of each
-/// template that cannot be used, `FILE:LINE CODE`, by its name.
+/// Reports all calls of templates that have errors, in the order in which errors spread. Returns the first error of
+/// each unusable template, as `FILE:LINE CODE`, by the name of the template.
 pub(super) fn tell<'a>(
     loading: &mut Loading<'a>,
     chosen: &Chosen,
@@ -47,7 +48,7 @@ pub(super) fn tell<'a>(
         let Some(cause) = causes.get(name).cloned() else { continue };
         for Placed { file, call, in_force } in calls_of.get(name).into_iter().flatten().copied() {
             let span = call.node.origin.spot.span;
-            // Its own error is told once, and a call that goes round without end is told of as that.
+            // A template's own error is reported only once. A call in an endless cycle is reported as a cycle.
             if (*in_force && cause.root == call.from) || loading.tells_error(*file, span.start) {
                 continue;
             }
@@ -68,13 +69,13 @@ pub(super) fn tell<'a>(
 }
 
 impl<'a> Loading<'a> {
-    /// Whether something that is found across files is an error of the element that begins there.
+    /// Whether an issue across files is an error of the element that begins there.
     fn tells_error(&self, file: usize, start: usize) -> bool {
         let more = self.more.get(file).into_iter().flatten();
         more.into_iter().any(|(draft, ..)| draft.is_error() && draft.span().start == start)
     }
 
-    /// Templates that have errors themselves, those that cannot be made out too.
+    /// The templates that have errors themselves, including those that cannot be read at all.
     fn causes(&self, chosen: &Chosen, strict: bool) -> BTreeMap<&'a str, Cause<'a>> {
         let mut causes = BTreeMap::new();
         for (index, (file, reading)) in self.files.iter().zip(self.readings).enumerate() {
@@ -97,7 +98,7 @@ impl<'a> Loading<'a> {
                         let template = reading.templates.get(*number);
                         template.is_some_and(|template| template.origin.spot.span == owner.span)
                     };
-                    // Of templates of one name that is concerned which is in force.
+                    // If several templates have this name, the one in force counts.
                     let in_force = chosen.get(name).is_none_or(|(own, number)| *own == index && lowered(number));
                     if in_force && !causes.contains_key(name) {
                         let at = format!("{}:{}", file.file, lines.place(at.start).line);

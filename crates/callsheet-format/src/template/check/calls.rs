@@ -1,4 +1,5 @@
-//! Calls: whether the template exists, whether the arguments fit, and cycles (T030-T032, T520).
+//! Checks calls: whether the template exists, whether the arguments fit, and whether calls form a cycle (T030-T032,
+//! T520).
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,29 +9,30 @@ use callsheet_core::template::{Code, Node, Origin, Template, UNCLEAR, names_aske
 
 use crate::template::report::Draft;
 
-/// What may be called.
+/// What can be called.
 pub(super) struct Callable<'a> {
     pub(super) templates: BTreeMap<&'a str, &'a Template>,
-    /// Names of templates that cannot be made out; calls of them are told of with those of all that have errors.
+    /// The names of templates that cannot be read at all. Calls of them are reported like those of all templates with
+    /// errors.
     pub(super) broken: BTreeSet<&'a str>,
-    /// `None`: skills are not known here.
+    /// The names of skills. `None` if skills are not checked.
     pub(super) skills: Option<&'a BTreeSet<String>>,
-    /// Names that standard templates ask for, as far as somebody wanted to know.
+    /// The names that standard templates ask for, as far as they were computed.
     pub(super) asked: RefCell<BTreeMap<String, BTreeSet<String>>>,
 }
 
-/// Arguments a skill takes as a template (spec 16).
+/// The arguments that a skill takes when it is called as a template (spec 16).
 const SKILL_ARGUMENTS: &[&str] = &["what_is_needed", "expected_output", "references"];
 
 /// One call in a template.
 pub(super) struct Call<'a> {
     pub(super) from: &'a str,
     pub(super) node: &'a Node,
-    /// A `cond` stands between the template and the call.
+    /// Whether the call is inside a `cond` of the template.
     pub(super) guarded: bool,
 }
 
-/// Every call below a template, with whether a condition guards it.
+/// All calls in a template, each with whether a condition guards it.
 pub(super) fn calls_of(template: &Template) -> Vec<Call<'_>> {
     let mut out = Vec::new();
     let mut open = vec![(&template.body, false)];
@@ -46,7 +48,7 @@ pub(super) fn calls_of(template: &Template) -> Vec<Call<'_>> {
     out
 }
 
-/// What is wrong with one call, apart from cycles.
+/// The faults of one call, except cycles.
 pub(super) fn check(call: &Call<'_>, known: &Callable<'_>) -> Vec<Draft> {
     let Some(name) = call.node.template.as_deref() else { return Vec::new() };
     if let Some(skill) = name.strip_prefix("skill:") {
@@ -62,7 +64,7 @@ pub(super) fn check(call: &Call<'_>, known: &Callable<'_>) -> Vec<Draft> {
     vec![unknown_name(call, name, known)]
 }
 
-/// With up to five candidates among templates and skills (spec 10).
+/// Reports an unknown name, with up to five candidates among templates and skills (spec 10).
 fn unknown_name(call: &Call<'_>, name: &str, known: &Callable<'_>) -> Draft {
     let skills: Vec<String> = known.skills.into_iter().flatten().map(|skill| format!("skill:{skill}")).collect();
     let names = known.templates.keys().copied().chain(skills.iter().map(String::as_str));
@@ -81,7 +83,7 @@ fn unknown_name(call: &Call<'_>, name: &str, known: &Callable<'_>) -> Draft {
     draft.found(name).expected(near.iter().map(String::as_str)).advice(advice)
 }
 
-/// Names of arguments in order; `None` is positional.
+/// The names of arguments in order. `None` if an argument is positional.
 fn given(node: &Node) -> Vec<(Option<&str>, &Origin)> {
     let arguments =
         node.kind.operator().arguments().iter().map(|argument| (argument.name.as_deref(), &argument.origin));
@@ -109,18 +111,18 @@ fn skill_arguments(call: &Call<'_>) -> Vec<Draft> {
     out
 }
 
-/// Missing, surplus, unknown and misordered arguments.
+/// Reports missing, surplus, unknown and misordered arguments.
 fn arity(call: &Call<'_>, template: &Template, known: &Callable<'_>) -> Vec<Draft> {
     let mut out = Vec::new();
     let Some(params) = &template.params else { return asked_names(call, template, known) };
     let names = params.iter().map(|param| param.name.as_str());
     let mut bound: BTreeSet<&str> = BTreeSet::new();
-    // What a wrong name was to be is not missing as well.
+    // An argument with a misspelt name is not also reported as missing.
     let mut misspelt: BTreeSet<String> = BTreeSet::new();
     let (mut position, mut named, mut unclear) = (0, false, false);
     for (name, at) in given(call.node) {
         match name {
-            // It may be the one that is missing.
+            // It may be the argument that is missing.
             Some(UNCLEAR) => unclear = true,
             Some(name) => {
                 named = true;
@@ -157,7 +159,7 @@ fn arity(call: &Call<'_>, template: &Template, known: &Callable<'_>) -> Vec<Draf
     out
 }
 
-/// A standard template takes by name what it, or what it calls, asks for.
+/// Checks the names that a standard template, or a template that it calls, asks for.
 fn asked_names(call: &Call<'_>, template: &Template, known: &Callable<'_>) -> Vec<Draft> {
     let given = given(call.node);
     let mut out = Vec::new();
@@ -184,7 +186,7 @@ fn asked_names(call: &Call<'_>, template: &Template, known: &Callable<'_>) -> Ve
     out
 }
 
-/// Cycles of calls: an error where no condition stands on one, else a warning.
+/// Reports cycles of calls. A cycle without a condition is an error, any other cycle a warning.
 pub(super) fn cycles<'a>(calls: &[&Call<'a>]) -> Vec<(&'a str, Draft)> {
     let edge = |call: &&Call<'a>| Some((call.from, call.node.template.as_deref()?));
     let all: Vec<(&str, &str)> = calls.iter().filter_map(edge).collect();
@@ -207,7 +209,8 @@ pub(super) fn cycles<'a>(calls: &[&Call<'a>]) -> Vec<(&'a str, Draft)> {
     out
 }
 
-/// Strongly connected components of a graph, each with a number. Without recursion: the graph may be long.
+/// The strongly connected components of a graph, each with a number. Works without recursion, because the graph may
+/// be deep.
 fn components<'a>(edges: &[(&'a str, &'a str)]) -> BTreeMap<&'a str, usize> {
     let (mut ahead, mut back) = (BTreeMap::<&str, Vec<&str>>::new(), BTreeMap::<&str, Vec<&str>>::new());
     for (from, to) in edges {

@@ -1,4 +1,4 @@
-//! What was found about names and values, as issues (spec 3).
+//! Turns findings about names and values into issues (spec 3).
 
 use callsheet_core::template::names::{Found, Use};
 use callsheet_core::template::{Code, Path, Spot, Template};
@@ -7,7 +7,7 @@ use crate::template::report::Draft;
 
 use super::kinds;
 
-/// What was found about names, as an issue.
+/// Turns a finding about names into an issue.
 pub(super) fn draft_of(template: &Template, found: Found) -> Option<Draft> {
     Some(match found {
         Found::Unknown { how: Use::Input, .. } => return None,
@@ -71,7 +71,7 @@ pub(super) fn draft_of(template: &Template, found: Found) -> Option<Draft> {
     })
 }
 
-/// The result of a step that comes later, or that the place is a part of.
+/// Reports the use of a result of a later step, or of a step that contains the place.
 fn has_not_run(template: &Template, path: &Path, at: Spot, how: Use) -> Draft {
     let (code, then) = match (how, template.is_function()) {
         (Use::Expression, _) => (Code::T515, ", so comparisons with it are false"),
@@ -82,15 +82,15 @@ fn has_not_run(template: &Template, path: &Path, at: Spot, how: Use) -> Draft {
     Draft::new(code, at.span, message).found(&path.to_string()).advice("use it in a later task")
 }
 
-/// A result is named that no step gives.
+/// Whether the path names a result that no step gives.
 fn is_step(path: &Path) -> bool {
     path.name == "steps" && !path.steps.is_empty()
 }
 
-/// What to do where nothing came before.
+/// The advice if no step precedes.
 const BEHIND_A_STEP: &str = "use it in a later step";
 
-/// A name that a sequence binds from its second step on.
+/// Whether a sequence binds the name from its second step on.
 fn is_of_a_sequence(path: &Path) -> bool {
     matches!(path.name.as_str(), "output" | "previous_result" | "step_results")
 }

@@ -1,4 +1,4 @@
-//! Values that cannot be what their places take, in words: what is wrong, and what to write (spec 3, 4).
+//! Messages about values that do not fit their places: what is wrong, and what to write (spec 3, 4).
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use callsheet_core::template::{Code, Comparison, Path, Related, Spot, Step, Temp
 
 use crate::template::report::Draft;
 
-/// A path that leads nowhere.
+/// The issue for a path that leads nowhere.
 pub(super) fn astray(path: &Path, miss: &Miss, at: Spot) -> Draft {
     let before = path.steps.get(..miss.walked).unwrap_or_default().to_vec();
     let before = Path { name: path.name.clone(), steps: before };
@@ -43,7 +43,7 @@ pub(super) fn astray(path: &Path, miss: &Miss, at: Spot) -> Draft {
     draft.expected(miss.known.iter().map(String::as_str)).advice(advice)
 }
 
-/// A value that its place does not take.
+/// The issue for a value that does not fit its place.
 pub(super) fn misfit(
     template: &Template,
     what: &Place,
@@ -62,7 +62,7 @@ pub(super) fn misfit(
         }
         Place::Output => (
             format!("this task declares that it gives {takes}, but its parts give {is}"),
-            "declare what its parts give, or change what they declare".to_owned(),
+            "change this declaration, or the declarations of its parts".to_owned(),
         ),
         Place::Returns => (
             format!("`{}` returns {takes}, but its task gives {is}", template.name),
@@ -76,7 +76,7 @@ pub(super) fn misfit(
     }
 }
 
-/// What to write where a list is wanted.
+/// What to write where a list is required.
 fn list_meant(given: &Shape, written: Option<&str>) -> String {
     let fields = given.fields.iter().flat_map(|fields| &fields.named);
     let lists = fields.filter(|(_, shape)| shape.kinds.meets(Kinds::LIST)).map(|(name, _)| name.as_str());
@@ -90,7 +90,7 @@ fn list_meant(given: &Shape, written: Option<&str>) -> String {
     }
 }
 
-/// A part of a condition whose outcome the kinds of its values decide.
+/// The issue for a part of a condition with a constant outcome.
 pub(super) fn constant(constant: &Constant, at: Spot) -> Draft {
     let (message, advice) = match constant {
         Constant::True { term, shape } => {
@@ -161,7 +161,7 @@ fn meant(sides: [(&String, &Shape); 2], near: &[String]) -> String {
     }
 }
 
-/// An argument that is a result, and that a command of what is called contains.
+/// The issue for an argument that comes from a result and that the called template inserts into a command.
 pub(super) fn reached(name: &str, template: &str, way: &str, at: Spot) -> Draft {
     let message = format!("a result reaches a command, which no run accepts: {way}");
     let advice =
@@ -169,7 +169,7 @@ pub(super) fn reached(name: &str, template: &str, way: &str, at: Spot) -> Draft 
     Draft::new(Code::T525, at.span, message).found(name).advice(advice)
 }
 
-/// Where the parameter that an argument does not fit is declared.
+/// The place where the parameter of a misfitting argument is declared.
 pub(super) fn declared_at(found: &Found, templates: &BTreeMap<&str, &Template>) -> Option<Related> {
     let Found::Misfit { what: Place::Argument { name, template }, .. } = found else { return None };
     let template = templates.get(template.as_str())?;

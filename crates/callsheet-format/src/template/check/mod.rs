@@ -1,4 +1,4 @@
-//! A library of templates: layers, names, and all that is checked across files (spec 2.1, 3).
+//! A library of templates: layers, names, and all checks across files (spec 2.1, 3).
 
 mod broken;
 mod calls;
@@ -20,14 +20,14 @@ use crate::template::report::{Draft, MOST, Report};
 use super::known::Known;
 use super::read::{FileReading, read_file_with};
 
-/// Where a template file was found; a stronger layer replaces an equal name of a weaker one.
+/// The layer in which a template file was found. A template replaces one of the same name in a weaker layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Layer {
-    /// Comes with Callsheet.
+    /// Templates that come with Callsheet.
     BuiltIn,
-    /// The user's own.
+    /// Templates of the user.
     User,
-    /// The project's.
+    /// Templates of the project.
     Project,
 }
 
@@ -47,7 +47,7 @@ impl Layer {
 pub struct TemplateFile {
     /// Its layer.
     pub layer: Layer,
-    /// Its name as shown to a person.
+    /// Its name, as shown to a person.
     pub file: String,
     /// Its bytes.
     pub bytes: Vec<u8>,
@@ -62,7 +62,7 @@ pub struct Loaded {
     pub layer: Layer,
 }
 
-/// All templates in force, and everything that is to be said about the files.
+/// The templates in force, and all issues of the files.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Library {
     templates: BTreeMap<String, Loaded>,
@@ -72,7 +72,7 @@ pub struct Library {
 }
 
 impl Library {
-    /// Templates in force, by name.
+    /// The templates in force, by name.
     pub fn templates(&self) -> impl Iterator<Item = &Loaded> {
         self.templates.values()
     }
@@ -82,23 +82,23 @@ impl Library {
         self.templates.get(name.strip_prefix("template:").unwrap_or(name))
     }
 
-    /// Names of templates that have errors.
+    /// The names of templates that have errors.
     pub fn unavailable(&self) -> &BTreeSet<String> {
         &self.unavailable
     }
 
-    /// The first error of each template that has errors, `FILE:LINE CODE`, by its name.
+    /// The first error of each template that has errors, as `FILE:LINE CODE`, by the name of the template.
     pub fn causes(&self) -> impl Iterator<Item = (&str, &str)> {
         let known = |name: &String| self.causes.get(name).map_or("", String::as_str);
         self.unavailable.iter().map(move |name| (name.as_str(), known(name)))
     }
 
-    /// Every issue, file by file in the order given, each in the order of its file.
+    /// All issues: the files in the given order, and the issues of each in the order of the file.
     pub fn issues(&self) -> &[Issue] {
         &self.issues
     }
 
-    /// Reads and checks all files. With `strict`, warnings make a template unavailable too.
+    /// Reads and checks all files. If `strict`, warnings make a template unavailable, too.
     pub fn load(files: &[TemplateFile], known: &Known<'_>, strict: bool) -> Self {
         let readings: Vec<FileReading> =
             files.iter().map(|file| read_file_with(&file.file, &file.bytes, known)).collect();
@@ -109,10 +109,10 @@ impl Library {
     }
 }
 
-/// A template in force: the numbers of its file and in it.
+/// The templates in force by name: the number of the file and the number within the file.
 type Chosen = BTreeMap<String, (usize, usize)>;
 
-/// An issue that is found across files, with the place of another file.
+/// An issue found across files, with a place in another file.
 type More = (Draft, String, Option<Related>);
 
 struct Loading<'a> {
@@ -132,7 +132,7 @@ impl<'a> Loading<'a> {
         }
     }
 
-    /// The template of each name: of the strongest layer, and there the first.
+    /// Chooses the template for each name: the first one in the strongest layer.
     fn choose(&mut self) -> Chosen {
         let mut order: Vec<usize> = (0..self.files.len()).collect();
         order.sort_by_key(|file| std::cmp::Reverse(self.files.get(*file).map(|file| file.layer)));
@@ -150,7 +150,7 @@ impl<'a> Loading<'a> {
         chosen
     }
 
-    /// A name that two templates have: a fault in one layer (T020), a note across layers (T519).
+    /// Reports two templates with one name: an error within a layer (T020), a note across layers (T519).
     fn twice(&mut self, first: (usize, usize), second: (usize, usize)) {
         let (Some(winner), Some(loser)) = (self.template(first), self.template(second)) else { return };
         let layer = |place: (usize, usize)| self.files.get(place.0).map(|file| file.layer);
@@ -189,7 +189,7 @@ impl<'a> Loading<'a> {
         for ((file, template), (faulty, walked)) in every.into_iter().zip(walked) {
             for found in walked {
                 let path = found.path(&template.name);
-                // Of a template with errors it is not known what uses what.
+                // In a template with errors, it is not known what is used.
                 if matches!(found, Found::Unused { .. }) && faulty {
                     continue;
                 }
@@ -202,7 +202,7 @@ impl<'a> Loading<'a> {
             let in_force =
                 callable.templates.get(template.name.as_str()).is_some_and(|own| std::ptr::eq(*own, template));
             for call in calls::calls_of(template) {
-                // Candidates for a name cost time, and nothing more is told of a file that has this many issues.
+                // The search for similar names takes time, and a file with this many issues reports no more.
                 let told = self.more.get(file).map_or(0, Vec::len);
                 for draft in if told > MOST { Vec::new() } else { calls::check(&call, &callable) } {
                     self.add(file, draft, &template.name, None);
@@ -254,7 +254,7 @@ impl<'a> Loading<'a> {
     }
 }
 
-/// Limits that a child sets above those of its parents (T522).
+/// Reports limits of a child that exceed those of its parents (T522).
 fn limits(template: &Template, add: &mut dyn FnMut(Draft)) {
     let mut open: Vec<(&Node, BTreeMap<&str, f64>)> = vec![(&template.body, BTreeMap::new())];
     while let Some((node, outer)) = open.pop() {

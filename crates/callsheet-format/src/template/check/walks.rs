@@ -1,5 +1,5 @@
-//! One walk through every template, those that are called before those that call them: what a call gives, and which of its
-//! arguments reach a command, is known when it is come to.
+//! Walks through every template, called templates before their callers. The result of a call, and which of its
+//! arguments reach a command, are then known when the call is reached.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,10 +10,10 @@ use crate::template::known::Known;
 
 use super::{Loading, calls};
 
-/// What was found in a template, and whether it has errors of its own.
+/// The findings in a template, and whether it has errors of its own.
 type Walked = (bool, Vec<Found>);
 
-/// Walks all templates. Gives what was found in each, in the order given.
+/// Walks through all templates. Returns the findings of each, in the given order.
 pub(super) fn walk_all(
     loading: &Loading<'_>,
     every: &[(usize, &Template)],
@@ -32,7 +32,7 @@ pub(super) fn walk_all(
         let around = Around { outside: &|name| name == "request", called: &called, schema: &schema };
         let (found, summary) = walk_in(template, around);
         let faulty = loading.readings.get(file).is_some_and(|reading| reading.is_faulty(template, false));
-        // Of a template with errors it is not known what it gives.
+        // The result of a template with errors is unknown.
         if !faulty && is(in_force, template) {
             summaries.insert(&template.name, summary);
         }
@@ -45,8 +45,8 @@ fn is(in_force: &BTreeMap<&str, &Template>, template: &Template) -> bool {
     in_force.get(template.name.as_str()).is_some_and(|own| std::ptr::eq(*own, template))
 }
 
-/// Numbers of all templates, each behind those that it calls; in a cycle one of them comes first. Without recursion: the
-/// chain of calls may be long.
+/// The numbers of all templates, each after those that it calls. In a cycle, one of them comes first. Works without
+/// recursion, because the chain of calls may be long.
 fn order(every: &[(usize, &Template)], in_force: &BTreeMap<&str, &Template>) -> Vec<usize> {
     let numbers = every.iter().enumerate().filter(|(_, (_, template))| is(in_force, template));
     let numbers: BTreeMap<&str, usize> = numbers.map(|(number, (_, known))| (known.name.as_str(), number)).collect();

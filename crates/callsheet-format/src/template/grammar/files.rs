@@ -1,6 +1,7 @@
-//! The grammar as an XML Schema and as a JSON Schema, made from the table that the reader checks by.
+//! The grammar as an XML Schema and as a JSON Schema, generated from the table that the reader uses.
 //!
-//! Both are for editors: an XML Schema cannot say which operator takes which child, so the reader stays the judge.
+//! Both are for editors. An XML Schema cannot say which operator takes which child, so only the reader decides what
+//! is valid.
 
 use std::fmt::Write;
 
@@ -11,7 +12,8 @@ use super::{
     Child, Content, Element, Kind, TaskTypes, all_rows, operator_elements, operator_row, task_types, types_of,
 };
 
-/// Rows with a type name each: the element's, numbered where several elements share it.
+/// The rows with a type name each. The type has the name of the element, with a number if several elements share the
+/// name.
 fn named() -> Vec<(&'static Element, String)> {
     let mut out: Vec<(&'static Element, String)> = Vec::new();
     for row in all_rows() {
@@ -22,7 +24,7 @@ fn named() -> Vec<(&'static Element, String)> {
     out
 }
 
-/// Elements that may stand in a row, with whether they may repeat.
+/// The elements that may occur in a row, each with whether it may repeat.
 fn inside(row: &'static Element) -> Vec<(&'static Element, bool)> {
     let mut out: Vec<(&'static Element, bool)> = row.children.iter().map(|child| (child.element, child.many)).collect();
     let operators = matches!(row.content, Content::Slot | Content::Body | Content::Operators | Content::Argument);
@@ -37,7 +39,7 @@ fn inside(row: &'static Element) -> Vec<(&'static Element, bool)> {
     out
 }
 
-/// The kind of text a row holds, if it holds text.
+/// The kind of text in a row, if it contains text.
 fn text_kind(row: &Element) -> Option<Kind> {
     match row.content {
         Content::Value(kind) | Content::Optional(kind) | Content::Either(kind) => Some(kind),
@@ -84,13 +86,14 @@ pub fn xml_schema() -> String {
     out
 }
 
-/// How the children of an element stand in an XML Schema, which can say order or count, and not both for all.
+/// How an XML Schema describes the children of an element. It can describe their order or their number, but not
+/// always both.
 enum Group {
-    /// Any of them, and none at all.
+    /// Any number of them, including none.
     Any,
-    /// One of them at least.
+    /// At least one of them.
     Some,
-    /// Each at most once, in any order; those that are required are there.
+    /// Each at most once, in any order. Required ones must be present.
     Once,
 }
 
@@ -128,7 +131,8 @@ impl Group {
     }
 }
 
-/// Children that an element always has. What a task requires depends on its operator: it has none that is always there.
+/// The children that an element always has. What a task requires depends on its operator, so no child is always
+/// required there.
 fn required(row: &Element) -> Vec<&'static str> {
     let is_task = operator_row("task").is_some_and(|task| std::ptr::eq(task, row));
     let required = row.children.iter().filter(|child| child.required && !is_task);
@@ -174,7 +178,8 @@ fn pattern(kind: Kind) -> Option<&'static str> {
     })
 }
 
-/// The grammar as a JSON Schema of elements read as values: attributes `@name`, text `#text`, repeats as lists.
+/// The grammar as a JSON Schema for elements read as values: attributes as `@name`, text as `#text`, repeated
+/// children as lists.
 pub fn json_schema() -> Value {
     let named = named();
     let type_of = |row: &'static Element| {
@@ -227,7 +232,7 @@ pub fn json_schema() -> Value {
     })
 }
 
-/// What a task of each operator requires, but one that stands for a template.
+/// What a task with each operator requires. Excludes tasks that stand for a template.
 fn required_by_operator(task: &Element) -> Vec<Value> {
     let always = |child: &&Child| child.required && child.on == TaskTypes::TYPED;
     let names = |children: Vec<&Child>| -> Vec<&str> { children.into_iter().map(|child| child.element.name).collect() };
@@ -263,7 +268,7 @@ fn json_type(kind: Kind, default: Option<&str>) -> Value {
     out
 }
 
-/// What one diagnostic of `template check --json` is.
+/// The schema of one diagnostic of `template check --json`.
 pub fn issue_schema() -> Value {
     let number = json!({"type": "integer", "minimum": 1});
     let text = json!({"type": "string"});

@@ -1,5 +1,5 @@
-//! The grammar of templates as one table (spec 2): the rows of libraries and templates, and those that the operators declare
-//! themselves. The reader checks by it, and the schema files are made from it.
+//! The grammar of templates as one table (spec 2): the rows of libraries and templates, and the rows that operators
+//! declare themselves. The reader uses it for its checks, and the schema files are generated from it.
 
 mod files;
 mod operators;
@@ -12,7 +12,7 @@ pub(in crate::template) use operators::{
 
 use std::collections::BTreeSet;
 
-/// Every row once, in order of discovery from the outermost.
+/// All rows without duplicates, in the order of discovery from the outermost.
 pub(in crate::template) fn all_rows() -> Vec<&'static Element> {
     let mut rows: Vec<&'static Element> = Vec::new();
     let mut open: Vec<&'static Element> = vec![templates(), template()];
@@ -28,7 +28,7 @@ pub(in crate::template) fn all_rows() -> Vec<&'static Element> {
     rows
 }
 
-/// Names of all elements and attributes.
+/// The names of all elements and attributes.
 pub(in crate::template) fn names() -> BTreeSet<&'static str> {
     let rows = all_rows();
     let attributes = rows.iter().flat_map(|row| row.attributes.iter().map(|attribute| attribute.name));

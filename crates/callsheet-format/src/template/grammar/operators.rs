@@ -1,4 +1,4 @@
-//! Rows of the library, of templates and of `task` (spec 2.1-2.4). What an operator has of its own it declares itself.
+//! The rows of libraries, templates and `task` (spec 2.1-2.4). Operators declare their own rows themselves.
 
 use std::cmp::Reverse;
 use std::sync::LazyLock;
@@ -45,7 +45,7 @@ static PARAM: Element = Element::new(
     Content::Optional(Kind::Text),
 );
 
-/// What every `task` has, and what each operator that is one adds. It is made once.
+/// The row of `task`: what every task has, and what each operator that is written as a `task` adds. It is built once.
 static TASK: LazyLock<Element> =
     LazyLock::new(|| Element::new("task", task_attributes().leak(), task_children().leak(), Content::Children));
 
@@ -56,7 +56,7 @@ static ELEMENTS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     std::iter::once(TASK.name).chain(own.map(|facts| facts.word)).collect()
 });
 
-/// Operators that are written as a `task`, each with its set.
+/// The operators that are written as a `task`, each with its set.
 fn tasks() -> impl Iterator<Item = (TaskTypes, &'static Facts)> {
     let tasks = Operator::ALL.iter().filter(|facts| matches!(facts.rows, Rows::Task { .. }));
     tasks.enumerate().map(|(index, facts)| (TaskTypes::nth(index), *facts))
@@ -73,13 +73,13 @@ fn task_attributes() -> Vec<Attribute> {
         Attribute::new("requires_approval", Kind::Bool),
     ];
     let mut tasks: Vec<_> = tasks().collect();
-    // Operators share attributes; those of one operator stand together.
+    // Operators share attributes, so the attributes of one operator are kept together.
     tasks.sort_by_key(|(_, facts)| Reverse(facts.rows.attributes().len()));
     for (own, facts) in tasks {
         for attribute in facts.rows.attributes() {
             match all.iter_mut().find(|known| known.name == attribute.name) {
                 Some(known) => known.on = known.on.and(own),
-                // Whether it must be there depends on the operator.
+                // Whether it is required depends on the operator.
                 None => all.push(Attribute { required: false, on: own, ..*attribute }),
             }
         }
@@ -117,12 +117,12 @@ fn task_children() -> Vec<Child> {
     all
 }
 
-/// The outermost element.
+/// The row of the outermost element.
 pub(in crate::template) fn templates() -> &'static Element {
     &TEMPLATES
 }
 
-/// A named template.
+/// The row of a named template.
 pub(in crate::template) fn template() -> &'static Element {
     &TEMPLATE
 }
@@ -132,7 +132,7 @@ pub(in crate::template) fn operator_row(name: &str) -> Option<&'static Element> 
     if name == TASK.name { Some(&TASK) } else { facts_of(name).map(|(_, row)| row) }
 }
 
-/// The operator that has an element of its own, and its row.
+/// The operator with an element of its own, and its row.
 pub(in crate::template) fn facts_of(name: &str) -> Option<(&'static Facts, &'static Element)> {
     Operator::ALL.iter().find_map(|facts| match facts.rows {
         Rows::Element(row) if row.name == name => Some((*facts, row)),
@@ -140,7 +140,7 @@ pub(in crate::template) fn facts_of(name: &str) -> Option<(&'static Facts, &'sta
     })
 }
 
-/// Elements that may stand where an operator may.
+/// The elements that may occur where an operator may occur.
 pub(in crate::template) fn operator_elements() -> &'static [&'static str] {
     &ELEMENTS
 }
@@ -150,7 +150,7 @@ pub(in crate::template) fn is_operator_element(name: &str) -> bool {
     ELEMENTS.contains(&name)
 }
 
-/// Values of `type`, in table order.
+/// The values of `type`, in the order of the table.
 pub(in crate::template) fn task_types() -> &'static [&'static str] {
     &TASK_TYPES
 }
@@ -160,7 +160,7 @@ pub(in crate::template) fn types_of(word: &str) -> Option<(TaskTypes, &'static F
     tasks().find(|(_, facts)| facts.word == word)
 }
 
-/// The one that a task of no type is.
+/// The set of a task without a type.
 pub(in crate::template) fn atomic() -> TaskTypes {
     tasks().find(|(_, facts)| facts.leaf == Some(Leaf::Handler)).map_or(TaskTypes::TYPED, |(types, _)| types)
 }

@@ -1,4 +1,4 @@
-//! The canonical XML of a tree. Reading it back gives an equal tree (spec 16).
+//! Prints the canonical XML of a tree. Reading it again gives an equal tree (spec 16).
 
 mod node;
 mod writer;
@@ -6,7 +6,7 @@ mod writer;
 use callsheet_core::template::{Param, Template, ValueType};
 use writer::Writer;
 
-/// Prints templates as one library: XML, ending with a line feed. What XML cannot say is a comment.
+/// Prints templates as one XML library that ends with a line feed. What XML cannot express becomes a comment.
 pub fn print_templates<'a>(templates: impl IntoIterator<Item = &'a Template>) -> String {
     let mut writer = Writer::default();
     writer.open("templates", &[("version", "1".to_owned())]);
@@ -55,7 +55,7 @@ fn print_template(writer: &mut Writer, template: &Template) {
     writer.close("template");
 }
 
-/// Whether the attribute form can say it.
+/// Whether the attribute form can express the parameter.
 fn is_simple(param: &Param) -> bool {
     let default = param.default.as_deref();
     param.meaning.is_empty()

@@ -1,4 +1,4 @@
-//! Nodes as elements.
+//! Prints nodes as elements.
 
 use callsheet_core::template::form::Content;
 use callsheet_core::template::operators::{Case, Rows, Slot, Written};
@@ -9,20 +9,20 @@ use callsheet_core::template::{
 
 use super::writer::Writer;
 
-/// Where an operator stands, as far as its attributes go.
+/// The place of an operator, which determines its attributes.
 #[derive(Clone, Copy)]
 pub(super) enum Place<'a> {
-    /// Outermost, with the template's name.
+    /// The outermost element, with the template's name.
     Top(&'a str),
     /// A slot that implies a subtype.
     Implies(&'a str),
-    /// Anywhere else.
+    /// Any other place.
     Nested,
 }
 
 type Attributes = Vec<(&'static str, String)>;
 
-/// Whether it is written as a `task` with a type.
+/// Whether the node is written as a `task` with a type.
 pub(super) fn is_typed_task(node: &Node) -> bool {
     matches!(node.kind.facts().rows, Rows::Task { .. })
 }
@@ -49,7 +49,7 @@ fn id(node: &Node) -> Attributes {
     node.id.iter().map(|id| ("id", id.clone())).collect()
 }
 
-/// Attributes of the operator that say something else than what holds without them.
+/// The attributes of the operator that differ from their default values.
 fn own_attributes(node: &Node) -> Attributes {
     let rows = node.kind.facts().rows.attributes();
     let holds = |name: &str| rows.iter().find(|row| row.name == name).and_then(|row| row.default);
@@ -57,7 +57,7 @@ fn own_attributes(node: &Node) -> Attributes {
     own.filter(|(name, value)| holds(name) != Some(value.as_str())).collect()
 }
 
-/// A call with inputs or approval: a task with `ref`.
+/// Writes a call with inputs or approval as a task with `ref`.
 fn reference(writer: &mut Writer, node: &Node, template: &str) {
     let mut attributes = vec![("ref", template.to_owned())];
     attributes.extend(id(node));
@@ -74,11 +74,11 @@ fn reference(writer: &mut Writer, node: &Node, template: &str) {
     writer.close("task");
 }
 
-/// Writes what an operator hands over.
+/// Writes the values of an operator.
 struct OwnPart<'w>(&'w mut Writer);
 
 impl OwnPart<'_> {
-    /// In an element of its own, if it has one.
+    /// Writes into an element of its own, if the operator has one.
     fn within(&mut self, name: Option<&str>, write: impl FnOnce(&mut Writer)) {
         if let Some(name) = name {
             self.0.open(name, &[]);
@@ -136,7 +136,7 @@ fn argument(writer: &mut Writer, argument: &Argument) {
             writer.empty("arg", &attributes);
         }
         ArgumentValue::Bare(text) => writer.text("arg", &attributes, &text.to_string()),
-        // As unreadable as it was.
+        // Writes an argument that is just as unreadable.
         ArgumentValue::Unread => {
             attributes.push(("from", String::new()));
             writer.empty("arg", &attributes);
@@ -149,7 +149,7 @@ fn argument(writer: &mut Writer, argument: &Argument) {
     }
 }
 
-/// An argument as the input of a `ref`, if that can say it.
+/// An argument as the input of a `ref`, if the input can express it.
 fn as_input(argument: &Argument) -> Option<Input> {
     let source = match &argument.value {
         ArgumentValue::Value(text) if !text.is_empty() => InputSource::Text(text.clone()),
@@ -262,7 +262,7 @@ fn script_parts(writer: &mut Writer, script: &Script) {
     writer.close("environment");
 }
 
-/// Words joined so that reading splits them the same way.
+/// Joins words so that reading splits them in the same way.
 fn command_text(command: &Command) -> String {
     let words: Vec<String> = command.words.iter().map(quoted).collect();
     words.join(" ")

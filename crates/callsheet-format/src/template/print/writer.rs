@@ -1,4 +1,4 @@
-//! Elements, indents and escapes.
+//! Writes elements with indentation and escapes.
 
 type Attributes<'a> = [(&'a str, String)];
 
@@ -35,7 +35,8 @@ impl Writer {
         self.text.push_str(&format!("</{name}>\n"));
     }
 
-    /// An element with what is written inside it, or, if it may be empty, one without content.
+    /// Writes an element with the content that `inside` writes. Without content, writes an empty element if that is
+    /// allowed.
     pub(super) fn element(
         &mut self,
         name: &str,
@@ -55,13 +56,13 @@ impl Writer {
         self.empty(name, attributes);
     }
 
-    /// An element without content.
+    /// Writes an element without content.
     pub(super) fn empty(&mut self, name: &str, attributes: &Attributes<'_>) {
         self.start(name, attributes);
         self.text.push_str("/>\n");
     }
 
-    /// An element with text that is dedented on reading. Several lines stand indented between the tags.
+    /// Writes an element whose text is dedented on reading. Several lines are indented between the tags.
     pub(super) fn text(&mut self, name: &str, attributes: &Attributes<'_>, text: &str) {
         if text.is_empty() {
             return self.empty(name, attributes);
@@ -80,7 +81,7 @@ impl Writer {
         self.close(name);
     }
 
-    /// An element with text that keeps its line ends.
+    /// Writes an element whose text keeps its line ends.
     pub(super) fn inline(&mut self, name: &str, attributes: &Attributes<'_>, text: &str) {
         self.start(name, attributes);
         self.text.push('>');
@@ -88,10 +89,10 @@ impl Writer {
         self.text.push_str(&format!("</{name}>\n"));
     }
 
-    /// Something XML cannot say.
+    /// Writes a comment about something that XML cannot express.
     pub(super) fn comment(&mut self, what: &str) {
         self.indent(self.depth);
-        // Two hyphens end a comment; the second pass splits what the first one left of three.
+        // A comment must not contain two hyphens. The second pass splits the rest of three.
         let words: String = what.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         self.text.push_str(&format!("<!-- {} -->\n", words.replace("--", "- -").replace("--", "- -")));
     }

@@ -1,4 +1,4 @@
-//! Aliases, read as the canonical form with T503 (spec 2.6).
+//! Replaces aliases by their canonical form and reports T503 (spec 2.6).
 
 use callsheet_core::template::{Bytes, Code};
 
@@ -8,7 +8,7 @@ use crate::template::xml::{Attribute, Element, Item, Mapped};
 
 use super::Reader;
 
-/// Names with a spelling of their own.
+/// Names with another spelling.
 const RENAMED: &[(&str, &str)] = &[
     ("taskPrompt", "instructions"),
     ("systemPrompt", "system"),
@@ -21,10 +21,10 @@ const RENAMED: &[(&str, &str)] = &[
 /// Names that are read and ignored.
 const IGNORED: &[&str] = &["output_slot", "input_source"];
 
-/// Children of `template`, and of a `task` that stands for one, that may be attributes.
+/// The children of `template`, and of a `task` that stands for one, that may be attributes.
 const TEXT_CHILDREN: &[&str] = &["name", "params", "returns"];
 
-/// Turns every alias below `root` into its canonical form.
+/// Replaces every alias below `root` by its canonical form.
 pub(super) fn canonicalise(reader: &mut Reader<'_>, root: &mut Element) {
     let names = grammar::names();
     let known = |name: &str| names.contains(name);
@@ -89,7 +89,7 @@ fn walk(reader: &mut Reader<'_>, element: &mut Element, known: &dyn Fn(&str) -> 
     reader.leave(element);
 }
 
-/// Camel case of any known name, and the names with a spelling of their own.
+/// The canonical name of a camel-case spelling or of a name with another spelling.
 fn canonical_name(name: &str, known: &dyn Fn(&str) -> bool) -> Option<String> {
     if let Some((_, canonical)) = RENAMED.iter().find(|(alias, _)| *alias == name) {
         return Some((*canonical).to_owned());
@@ -121,7 +121,7 @@ fn ignored(reader: &mut Reader<'_>, name: &str, span: Bytes) -> bool {
     ignored
 }
 
-/// Gives `element` an attribute that was written another way. A different value of its own is a conflict.
+/// Adds an attribute that was written in another way. A different value of the canonical attribute is a conflict.
 fn adopt(reader: &mut Reader<'_>, element: &mut Element, name: &str, value: Mapped, span: Bytes) {
     if let Some(own) = element.attribute(name) {
         if own.value.as_str().trim() != value.as_str().trim() {
@@ -135,7 +135,7 @@ fn adopt(reader: &mut Reader<'_>, element: &mut Element, name: &str, value: Mapp
     element.attributes.push(attribute);
 }
 
-/// `<call task=…>` and `<call><template>N</template>`.
+/// Replaces `<call task=…>` and `<call><template>N</template>`.
 fn call(reader: &mut Reader<'_>, element: &mut Element) {
     if let Some(index) = element.attributes.iter().position(|attribute| attribute.name == "task") {
         let alias = element.attributes.remove(index);
@@ -145,7 +145,7 @@ fn call(reader: &mut Reader<'_>, element: &mut Element) {
     take_text_child(reader, element, "template");
 }
 
-/// A child element with nothing but text, made into an attribute.
+/// Turns a child element that contains only text into an attribute.
 fn take_text_child(reader: &mut Reader<'_>, element: &mut Element, name: &str) {
     let index = element.items.iter().position(|item| {
         matches!(item, Item::Element(child)
@@ -164,7 +164,7 @@ fn take_text_child(reader: &mut Reader<'_>, element: &mut Element, name: &str) {
     adopt(reader, element, name, value.trimmed(), child.name_span);
 }
 
-/// `type="associative_memory"`.
+/// Replaces `type="associative_memory"`.
 fn matching(reader: &mut Reader<'_>, element: &mut Element) {
     let Some(attribute) = element.attributes.iter_mut().find(|attribute| attribute.name == "type") else { return };
     if attribute.value.as_str() != "associative_memory" {
@@ -187,7 +187,7 @@ fn format_word(reader: &mut Reader<'_>, value: &mut Mapped) {
     *value = Mapped::made(canonical, span);
 }
 
-/// `execution` around the children of a script.
+/// Removes an `execution` element around the children of a script.
 fn flatten_execution(reader: &mut Reader<'_>, element: &mut Element) {
     if element.name != "task" && element.name != "script_execution" {
         return;
@@ -205,7 +205,7 @@ fn flatten_execution(reader: &mut Reader<'_>, element: &mut Element) {
     element.items = items;
 }
 
-/// Text children of a template, and a task that stands for a template with parameters.
+/// Replaces text children of a template, and a task that stands for a template with parameters.
 fn top_level(reader: &mut Reader<'_>, element: &mut Element) {
     if element.name == "template" {
         for name in TEXT_CHILDREN {

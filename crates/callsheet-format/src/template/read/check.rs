@@ -1,4 +1,4 @@
-//! Checking elements by the grammar's table (spec 2, 3).
+//! Checks elements against the grammar's table (spec 2, 3).
 
 use callsheet_core::template::Code;
 
@@ -13,7 +13,7 @@ use super::parts::word;
 use super::values::near_word;
 
 impl Reader<'_> {
-    /// Enters an element: its name joins the path.
+    /// Enters an element and adds its name to the path.
     pub(super) fn enter(&mut self, element: &Element) {
         if element.damaged {
             self.muted += 1;
@@ -24,7 +24,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Leaves it again.
+    /// Leaves an element.
     pub(super) fn leave(&mut self, element: &Element) {
         if element.damaged {
             self.muted = self.muted.saturating_sub(1);
@@ -34,7 +34,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Checks the outermost element and all below it.
+    /// Checks the outermost element and all elements below it.
     pub(super) fn check_root(&mut self, root: &Element) {
         match root.name.as_str() {
             "templates" => {
@@ -152,7 +152,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Children listed in `rows`, and operators where those may stand.
+    /// Checks children against `rows`, and operators where they are allowed.
     fn children(&mut self, element: &Element, rows: &'static [Child], operators: TaskTypes, takes_operators: bool) {
         let mut seen: Vec<&Element> = Vec::new();
         for item in &element.items {
@@ -193,7 +193,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Text where only elements may stand.
+    /// Reports text where only elements are allowed.
     fn stray(&mut self, element: &Element, text: &Mapped) {
         if text.is_blank() {
             return;
@@ -211,7 +211,7 @@ impl Reader<'_> {
             let message = format!("<{}> does not belong in this <{}>", child.name, parent.name);
             Draft::new(Code::T012, child.name_span, message).advice("move or remove it")
         } else {
-            // What a task is told may stand in an element that only its author knows.
+            // An unknown element may contain what its author wants the task to do.
             let lost = || parent.child("instructions").is_none().then_some("instructions");
             let lost = || lost().filter(|name| allowed.clone().any(|allowed| allowed == *name)).map(str::to_owned);
             match near_word(&child.name, allowed.clone()).or_else(lost) {
@@ -243,7 +243,7 @@ impl Reader<'_> {
         }
     }
 
-    /// One operator, or the children of an atomic task.
+    /// Checks for one operator, or the children of an atomic task.
     fn slot_content(&mut self, element: &Element) {
         let operators = element.elements().filter(|child| is_operator_element(&child.name)).count();
         let others = element.elements().count() - operators;
@@ -272,7 +272,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Nothing, a text, or one operator; beside `from` and `value` neither.
+    /// Checks for no content, a text, or one operator. Beside `from` and `value`, none of them is allowed.
     fn argument(&mut self, element: &Element) {
         let operators: Vec<&Element> = element.elements().filter(|child| is_operator_element(&child.name)).collect();
         let text = if operators.is_empty() {
@@ -304,7 +304,7 @@ impl Reader<'_> {
     }
 }
 
-/// The operators a task may be: one, or all if its `type` cannot be read.
+/// The operators that a task may be: one, or all if its `type` cannot be read.
 fn operators_of_task(element: &Element) -> TaskTypes {
     if element.attribute("ref").is_some() {
         return TaskTypes::REF;
@@ -313,7 +313,7 @@ fn operators_of_task(element: &Element) -> TaskTypes {
     types_of(attribute.value.as_str()).map_or(TaskTypes::ALL, |(types, _)| types)
 }
 
-/// What an element is called in a path.
+/// The name of an element in a path.
 pub(super) fn label(element: &Element) -> String {
     let named = element.name == "template" || is_operator_element(&element.name);
     let own = ["name", "id"].into_iter().filter(|_| named).find_map(|name| element.attribute(name));

@@ -1,4 +1,5 @@
-//! Command lines without a shell: split into words by quotes and backslash before filling (spec 2.4).
+//! Command lines without a shell. Quotes and backslashes split them into words before placeholders are filled (spec
+//! 2.4).
 
 use callsheet_core::template::{Bytes, Code, Command, Filled, Piece};
 
@@ -7,10 +8,10 @@ use crate::template::xml::Mapped;
 
 use super::Reader;
 
-/// Characters that only mean something to a shell.
+/// Characters that have a meaning only for a shell.
 const SHELL: &[char] = &['|', ';', '&', '<', '>', '`'];
 
-/// Reports what only a shell would understand.
+/// Reports what only a shell would interpret.
 pub(super) fn check(reader: &mut Reader<'_>, value: &Mapped) {
     let text = value.as_str();
     let (_, faults) = words(text);
@@ -29,27 +30,27 @@ pub(in crate::template) fn split(text: &str) -> Command {
 /// A word of a command line.
 pub(super) struct Word {
     pub(super) text: Filled,
-    /// Its first byte and the byte behind it.
+    /// The first byte, and the byte after the last.
     start: usize,
     end: usize,
-    /// Quotes or a backslash stand in it.
+    /// Whether it contains quotes or a backslash.
     quoted: bool,
 }
 
-/// The words of a command line that a shell would read as they stand, with their places.
+/// The words of a command line without quotes and backslashes, which a shell would interpret, with their places.
 pub(super) fn unquoted(value: &Mapped) -> Vec<(Filled, Bytes)> {
     let words = words(value.as_str()).0.into_iter();
-    // A quoted word is kept to say what comes before the next one.
+    // Quoted words are kept as the predecessors of the next words.
     words
         .map(|word| (if word.quoted { Filled::default() } else { word.text }, value.span(word.start, word.end)))
         .collect()
 }
 
-/// Programs whose words are patterns: they expand these themselves.
+/// Programs whose words are patterns that they expand themselves.
 const READ_PATTERNS: [&str; 12] =
     ["find", "fd", "git", "rg", "grep", "egrep", "sed", "awk", "jq", "expr", "tar", "zip"];
 
-/// Reports words that a shell would expand, and that a program gets as they are (T526).
+/// Reports words that a shell would expand and that a program gets as written (T526).
 pub(super) fn unexpanded(reader: &mut Reader<'_>, words: &[(Filled, Bytes)]) {
     let program = words.first().and_then(|(word, _)| word.as_literal()).unwrap_or_default();
     let program = program.rsplit('/').next().unwrap_or_default();
@@ -70,7 +71,7 @@ pub(super) fn unexpanded(reader: &mut Reader<'_>, words: &[(Filled, Bytes)]) {
     }
 }
 
-/// A path with a star in it; code, addresses and options have other signs.
+/// Whether a word is a path with a star. Code, addresses and options contain other characters.
 fn is_glob(word: &str) -> bool {
     let in_paths = |c: char| c.is_alphanumeric() || "_-./*?[]{},~".contains(c);
     word.contains('*') && !word.starts_with('-') && word.chars().all(in_paths)

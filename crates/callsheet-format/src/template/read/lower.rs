@@ -1,4 +1,4 @@
-//! Templates out of the outermost elements (spec 2.1).
+//! Reads templates from the outermost elements (spec 2.1).
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::tasks::Position;
 use super::values::split_params;
 
 impl Reader<'_> {
-    /// Templates in order. Elements that are none have been told of.
+    /// The templates in order. Other elements were already reported.
     pub(super) fn lower_root(&mut self, root: &Element) -> Vec<Template> {
         let mut templates = Vec::new();
         let top: Vec<&Element> = if root.name == "templates" { root.elements().collect() } else { vec![root] };
@@ -50,7 +50,7 @@ impl Reader<'_> {
         })
     }
 
-    /// A top-level `task`: a standard template whose name is its own.
+    /// Reads a top-level `task` as a standard template with the name of the task.
     fn standard(&mut self, element: &Element, generated: &mut BTreeMap<String, usize>) -> Option<Template> {
         let mut node = self.operator(element, Position::Top)?;
         let name = match word(element, "name") {
@@ -106,7 +106,8 @@ impl Reader<'_> {
         )
     }
 
-    /// A default is converted like an argument (spec 4), so one that is not of its type would fail every call.
+    /// Checks a default. It is converted like an argument (spec 4), so a default of a wrong type would make every
+    /// call fail.
     fn check_default(&mut self, name: &str, kind: ValueType, default: Option<&str>, span: Bytes) {
         let Some(default) = default.filter(|default| kind.convert(default).is_none()) else { return };
         let message = format!("the default of `{name}` is not of type {}", kind.as_str());
@@ -148,7 +149,7 @@ impl Reader<'_> {
         out
     }
 
-    /// Tells of a name that a sibling has too (T021).
+    /// Reports a name that a sibling also has (T021).
     pub(super) fn distinct(&mut self, names: &mut Vec<(String, Bytes)>, what: &str, name: &str, span: Bytes) {
         if let Some((_, first)) = names.iter().find(|(known, _)| known == name) {
             let draft = Draft::new(Code::T021, span, format!("the {what} `{name}` occurs twice here"));

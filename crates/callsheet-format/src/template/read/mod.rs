@@ -1,5 +1,5 @@
-//! Reading a template file: XML, aliases, the grammar's table, the typed tree (spec 2, 3). Reading never fails:
-//! every template that can be made out is given, with all issues of the file.
+//! Reads a template file: XML, aliases, the grammar's table, and the typed tree (spec 2, 3). Reading never fails. It
+//! returns every template that can be recognised and all issues of the file.
 
 mod alias;
 mod check;
@@ -23,14 +23,14 @@ use super::known::Known;
 use super::xml::{self, Fault, FaultKind, Mode};
 use super::yaml::{self, is_yaml};
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FileReading {
-    /// Templates that can be made out, in order, faulty ones too.
+    /// The templates that can be recognised, in order, including faulty ones.
     pub templates: Vec<Template>,
-    /// Every issue with its bytes, in the order of the file.
+    /// All issues with their ranges, in the order of the file.
     pub issues: Vec<(Bytes, Issue)>,
-    /// Every outermost template or task, also those that cannot be made out.
+    /// All outermost templates and tasks, including those that cannot be recognised.
     pub outermost: Vec<Outermost>,
 }
 
@@ -41,19 +41,19 @@ pub struct Outermost {
     pub name: Option<String>,
     /// Its bytes.
     pub span: Bytes,
-    /// It was not closed where it should have been; the fault stands right behind it.
+    /// Whether it was not closed where it should have been. The fault is then right after it.
     pub damaged: bool,
 }
 
 impl Outermost {
-    /// Whether an issue at these bytes is about it.
+    /// Whether an issue at this range belongs to it.
     pub(in crate::template) fn owns(&self, at: Bytes) -> bool {
         self.span.holds(at) || (self.damaged && at.start == self.span.end)
     }
 }
 
 impl FileReading {
-    /// Whether a blocking issue concerns a template: it lies in it, or outside of every template of the file.
+    /// Whether a blocking issue concerns a template: it lies in the template, or outside every template of the file.
     pub fn is_faulty(&self, template: &Template, strict: bool) -> bool {
         let span = template.origin.spot.span;
         self.issues.iter().filter(|(_, issue)| issue.blocks(strict)).any(|(at, _)| {
@@ -73,9 +73,9 @@ pub fn read_file(file: &str, bytes: &[u8]) -> FileReading {
     read_file_with(file, bytes, &Known::default())
 }
 
-/// Reads the bytes of a file and checks what it names against the world.
+/// Reads the bytes of a file and checks the names in it against what is known.
 pub fn read_file_with(file: &str, bytes: &[u8], known: &Known<'_>) -> FileReading {
-    // Markup of two bytes a character is valid UTF-8 of which every other character is none that XML allows.
+    // Two-byte markup is valid UTF-8, but XML does not allow every other character of it.
     let wide = matches!(bytes, [0, b'<' | b' ' | b'\n' | b'\r', ..] | [b'<' | b' ' | b'\n' | b'\r', 0, ..]);
     let valid = if wide { Err(0) } else { std::str::from_utf8(bytes).map_err(|error| error.valid_up_to()) };
     match valid {
@@ -105,7 +105,7 @@ fn read_known(file: &str, text: &str, known: &Known<'_>) -> FileReading {
     let mut document = xml::parse(text, Mode::Strict);
     let mut reader = Reader::new(file, text, &lines, known, false);
     for (index, fault) in std::mem::take(&mut document.faults).into_iter().enumerate() {
-        // Looking a path up walks the tree; behind the last issue that is told it would be for nothing.
+        // Finding a path walks through the tree, which is not needed after the last reported issue.
         let root = document.root.as_ref().filter(|_| index <= MOST);
         let path = root.map(|root| path_at(root, fault.opened.unwrap_or(fault.span).start));
         reader.fault(fault, &path.unwrap_or_default());
@@ -120,7 +120,7 @@ fn read_known(file: &str, text: &str, known: &Known<'_>) -> FileReading {
     FileReading { templates, issues: reader.report.into_issues(), outermost }
 }
 
-/// A file in the short form.
+/// Reads a file in the short form.
 fn read_yaml(file: &str, text: &str, lines: &Lines<'_>, known: &Known<'_>) -> FileReading {
     let document = yaml::parse(text);
     let mut reader = Reader::new(file, text, lines, known, true);
@@ -144,7 +144,7 @@ fn outermost_of(root: &xml::Element) -> Vec<Outermost> {
     top.into_iter().map(found).collect()
 }
 
-/// Names of the elements around a byte.
+/// The names of the elements around a byte.
 fn path_at(root: &xml::Element, offset: usize) -> String {
     let mut path = Vec::new();
     let mut inside = Some(root);
@@ -157,20 +157,20 @@ fn path_at(root: &xml::Element, offset: usize) -> String {
     path.join("/")
 }
 
-/// Walks the elements of one file.
+/// Walks through the elements of one file.
 pub(super) struct Reader<'a> {
     file: &'a str,
     text: &'a str,
     lines: &'a Lines<'a>,
     known: &'a Known<'a>,
     report: Report<'a>,
-    /// Names of the elements around, outermost first.
+    /// The names of the surrounding elements, outermost first.
     path: Vec<String>,
-    /// Start tag of the innermost task.
+    /// The start tag of the innermost task.
     task: Option<Bytes>,
-    /// Damaged elements around.
+    /// The number of surrounding damaged elements.
     muted: usize,
-    /// The file is in the short form.
+    /// Whether the file is in the short form.
     short: bool,
 }
 
@@ -180,12 +180,12 @@ impl<'a> Reader<'a> {
         Self { file, text, lines, known, report, path: Vec::new(), task: None, muted: 0, short }
     }
 
-    /// What the author of this file calls an element or attribute.
+    /// The name that the author of this file uses for an element or attribute.
     fn shown<'n>(&self, name: &'n str) -> &'n str {
         if self.short { yaml::shown(name).unwrap_or(name) } else { name }
     }
 
-    /// Adds an issue here. Structure is not judged inside a damaged element (spec 3).
+    /// Adds an issue at the current element. Inside a damaged element, the structure is not checked (spec 3).
     fn add(&mut self, draft: Draft) {
         let structural = (Code::T010..=Code::T023).contains(&draft.code());
         if structural && self.muted > 0 {

@@ -1,4 +1,4 @@
-//! What is written of an operator, by the names of the rows that it declares.
+//! The written values of an operator, by the names of the rows that it declares.
 
 use callsheet_core::template::operators::{Case, Given, Slot};
 use callsheet_core::template::{
@@ -13,7 +13,7 @@ use super::parts::{count, word};
 use super::tasks::Position;
 use super::values::without_braces;
 
-/// The element of an operator, to be read by it.
+/// The element from which an operator reads its values.
 pub(super) struct OwnPart<'p, 'r> {
     pub(super) reader: &'p mut Reader<'r>,
     pub(super) element: &'p Element,

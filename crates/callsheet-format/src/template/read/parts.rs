@@ -1,4 +1,4 @@
-//! Values out of elements. What is wrong with them has been told by the check; here it is left out.
+//! Reads values from elements. Faulty values were already reported by the check, and are left out here.
 
 use callsheet_core::template::{Bytes, Code, Filled, Origin, Path, PathUse};
 
@@ -10,8 +10,8 @@ use super::Reader;
 use super::values::{whole_number, without_braces};
 
 impl Reader<'_> {
-    /// The text of an element: dedented, with markup inside kept as it is written (spec 2.1); values of other kinds
-    /// without outer blanks.
+    /// The text of an element. Texts are dedented, and markup in them stays as written (spec 2.1). Other values lose
+    /// their outer blanks.
     pub(super) fn text_of(&self, element: &Element, kind: Kind) -> Mapped {
         let mut text = Mapped::default();
         self.gather(element, &mut text);
@@ -43,14 +43,14 @@ impl Reader<'_> {
         Origin { file: self.file.to_owned(), spot: self.lines.spot(span) }
     }
 
-    /// Text with placeholders, each with its place.
+    /// Reads text with placeholders, each with its place.
     pub(super) fn filled(&self, value: &Mapped) -> Filled {
         let (text, written) = Filled::read(value.as_str());
         let spots = written.iter().filter(|written| written.path.is_some());
         text.placed(spots.map(|written| self.lines.spot(value.span(written.start, written.end))))
     }
 
-    /// The filled text of a child element; empty without it.
+    /// The text of a child element with placeholders. Empty if there is no such child.
     pub(super) fn filled_child(&self, element: &Element, name: &str) -> Filled {
         element.child(name).map(|child| self.filled(&self.text_of(child, Kind::Filled))).unwrap_or_default()
     }
@@ -65,14 +65,14 @@ impl Reader<'_> {
         self.word_child(element, name).as_deref() == Some("true")
     }
 
-    /// A variable that an attribute names. One in braces is told of (T051), and what it means is plain.
+    /// The variable that an attribute names. Braces around it are reported (T051) and removed.
     pub(super) fn path_use(&self, element: &Element, name: &str) -> Option<PathUse> {
         let attribute = element.attribute(name)?;
         let (path, _) = Path::parse(&without_braces(attribute.value.as_str()))?.canonical();
         Some(PathUse { path, at: self.lines.spot(attribute.value_span) })
     }
 
-    /// Tells of something at an element.
+    /// Reports an issue at an element.
     pub(super) fn tell(&mut self, code: Code, span: Bytes, message: impl Into<String>, advice: &str) {
         self.add(Draft::new(code, span, message).advice(advice));
     }
@@ -83,7 +83,7 @@ pub(super) fn word<'e>(element: &'e Element, name: &str) -> Option<&'e str> {
     element.attribute(name).map(|attribute| attribute.value.as_str())
 }
 
-/// A boolean attribute; what is neither word is left out.
+/// A boolean attribute. `None` if the value is not a boolean word.
 pub(super) fn flag(element: &Element, name: &str) -> Option<bool> {
     match word(element, name)? {
         "true" => Some(true),
@@ -92,7 +92,7 @@ pub(super) fn flag(element: &Element, name: &str) -> Option<bool> {
     }
 }
 
-/// A whole number in its range.
+/// A whole number within its range.
 pub(super) fn count(text: Option<&str>, least: u32, most: u32) -> Option<u32> {
     let number = u32::try_from(whole_number(text?)?).ok()?;
     (least..=most).contains(&number).then_some(number)

@@ -1,4 +1,4 @@
-//! Commands, processes, files, outputs and limits out of their elements (spec 2.4, 2.5).
+//! Reads commands, processes, files, outputs and limits from their elements (spec 2.4, 2.5).
 
 use callsheet_core::nouns::{TaskLimits, canonical_tools};
 use callsheet_core::template::{
@@ -15,11 +15,11 @@ use super::command;
 use super::parts::{count, flag, word};
 use super::values::number;
 
-/// Seconds a process has where nothing is written.
+/// The default time limit of a process in seconds.
 const TIMEOUT: u32 = 300;
 
 impl Reader<'_> {
-    /// The script children of a task or of `script_execution`.
+    /// Reads the script children of a task or of `script_execution`.
     pub(super) fn script(&mut self, element: &Element) -> Script {
         let mut names = Vec::new();
         let mut input_files = Vec::new();
@@ -185,7 +185,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Canonical names of the tools allowed, each once; aliases are told of (spec 14).
+    /// The canonical names of the allowed tools, without duplicates. Aliases are reported (spec 14).
     pub(super) fn allowed_tools(&mut self, element: &Element) -> Vec<String> {
         let mut tools: Vec<String> = Vec::new();
         for child in element.elements().filter(|child| child.name == "tool") {
@@ -207,7 +207,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a literal path is absolute or climbs above its start.
+/// Whether a literal path is absolute or leads above its start.
 pub(super) fn leads_out(path: &str) -> bool {
     let mut depth = 0_i32;
     for part in path.split(['/', '\\']) {

@@ -1,4 +1,4 @@
-//! Operators out of their elements (spec 2.2-2.4), with context settings resolved (spec 5).
+//! Reads operators from their elements (spec 2.2-2.4), with context settings resolved (spec 5).
 
 use callsheet_core::template::operators::Call;
 use callsheet_core::template::{
@@ -17,10 +17,10 @@ use super::own_part::OwnPart;
 use super::parts::{flag, list, word};
 use super::values::is_call_name;
 
-/// Where an operator stands.
+/// The place of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Position {
-    /// Outermost: its name is its template's.
+    /// The outermost element, whose name is that of its template.
     Top,
     /// The body of a template.
     Body,
@@ -28,23 +28,23 @@ pub(super) enum Position {
     Step(usize),
     /// A slot of an operator.
     Slot {
-        /// The subtype of a task that says none.
+        /// The subtype of a task that names none.
         subtype: &'static str,
-        /// What an atomic task is there.
+        /// The role of an atomic task in the slot.
         role: Role,
     },
     /// An input or an argument.
     Nested,
 }
 
-/// One setting of `context_management` as written.
+/// A setting of `context_management` as written.
 struct WrittenSetting {
     text: String,
     span: Bytes,
 }
 
 impl Reader<'_> {
-    /// An operator element as a node. `None` if it cannot be made out at all.
+    /// Reads an operator element. `None` if it cannot be recognised at all.
     pub(super) fn operator(&mut self, element: &Element, position: Position) -> Option<Node> {
         self.enter(element);
         let outer = self.task;
@@ -100,12 +100,12 @@ impl Reader<'_> {
         Some(self.settings(element, kind, position))
     }
 
-    /// The node of an atomic task in short form.
+    /// Reads an atomic task in short form.
     fn short(&mut self, element: &Element, position: Position) -> Node {
         self.settings(element, Kind::Atomic, position)
     }
 
-    /// What stands in a slot.
+    /// Reads the content of a slot.
     pub(super) fn slot_of(&mut self, element: &Element, position: Position) -> Option<Node> {
         self.enter(element);
         let operator = element.elements().find(|child| is_operator_element(&child.name));
@@ -118,7 +118,7 @@ impl Reader<'_> {
         node
     }
 
-    /// An operator with an element of its own. One that calls a template says which.
+    /// Reads an operator that has an element of its own. If it calls a template, notes which.
     fn own_element(&mut self, element: &Element, facts: &'static Facts, row: &Row) -> Option<Node> {
         let calls = row.attributes.iter().any(|known| known.name == "template");
         let template = word(element, "template").filter(|name| calls && is_call_name(name));
@@ -143,7 +143,7 @@ impl Reader<'_> {
         Some(node)
     }
 
-    /// All that is not the operator's own.
+    /// Reads everything that does not belong to the operator itself.
     fn settings(&mut self, element: &Element, kind: Kind, position: Position) -> Node {
         let mut node = Node::new(kind, self.origin(element.span));
         node.subtype = subtype(element, position);
@@ -239,7 +239,7 @@ impl Reader<'_> {
         out
     }
 
-    /// Settings as written and in force (spec 5).
+    /// The settings as written and in force (spec 5).
     fn context(&mut self, element: &Element, role: Role, position: Position) -> Context {
         let own = role.settings;
         let Some(block) = element.child("context_management") else {
@@ -282,7 +282,7 @@ impl Reader<'_> {
         Context { explicit, settings }
     }
 
-    /// A setting as attribute or child element; both are a fault.
+    /// A setting that is written as an attribute or a child element. Both together are an error.
     fn setting(&mut self, block: &Element, name: &str) -> Option<WrittenSetting> {
         let attribute = block.attribute(name);
         let child = block.child(name).map(|child| (child, self.text_of(child, ValueKind::Bool)));
@@ -332,7 +332,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Inside another operator, what it accumulates reaches a task that does not say `false` itself.
+    /// Reports a task without any context. A task inside another operator still gets accumulated data, unless it says
+    /// `false` itself.
     fn tell_all_off(
         &mut self,
         block: &Element,
@@ -350,7 +351,8 @@ impl Reader<'_> {
     }
 }
 
-/// A call. `template:NAME` is NAME; `skill:NAME` stays, and a skill sees what it is given and nothing else (spec 16).
+/// A call. `template:NAME` becomes NAME. `skill:NAME` stays as it is, and a skill sees only what it is given (spec
+/// 16).
 fn called(name: &str, kind: Kind, origin: Origin) -> Node {
     let mut node = Node::new(kind, origin);
     node.template = Some(name.strip_prefix("template:").unwrap_or(name).to_owned());
@@ -360,8 +362,8 @@ fn called(name: &str, kind: Kind, origin: Origin) -> Node {
     node
 }
 
-/// Inputs of a `ref` that have a value of their own are arguments by name, as `<arg>` gives them. The others are kept:
-/// the caller gives them, or a default.
+/// Splits the inputs of a `ref`. Inputs with values become named arguments, as with `<arg>`. The others stay, and the
+/// caller or a default gives their values.
 fn passed(inputs: Vec<Input>) -> (Vec<Argument>, Vec<Input>) {
     let (mut arguments, mut kept) = (Vec::new(), Vec::new());
     for input in inputs {
@@ -380,7 +382,7 @@ fn passed(inputs: Vec<Input>) -> (Vec<Argument>, Vec<Input>) {
     (arguments, kept)
 }
 
-/// As written, else as the slot implies.
+/// The subtype as written, or else as the slot implies.
 fn subtype(element: &Element, position: Position) -> String {
     let implied = match position {
         Position::Slot { subtype, .. } => subtype,
@@ -389,7 +391,7 @@ fn subtype(element: &Element, position: Position) -> String {
     word(element, "subtype").filter(|text| is_ident(text)).unwrap_or(implied).to_owned()
 }
 
-/// What a node is, as far as its context goes.
+/// The role of a node for its context settings.
 fn role(node: &Node, position: Position) -> Role {
     match (node.subtype.as_str(), position) {
         ("associative_matching", _) if node.kind.is_atomic() => Role::MATCHING,

@@ -1,4 +1,4 @@
-//! Values of attributes and elements: what they may be (spec 2.1, 3).
+//! Checks the values of attributes and elements (spec 2.1, 3).
 
 use callsheet_core::fuzzy::{nearest, within};
 use callsheet_core::nouns::LimitRange;
@@ -11,17 +11,17 @@ use crate::template::xml::Mapped;
 use super::Reader;
 use super::command;
 
-/// Subtypes with a meaning.
+/// Subtypes with a special meaning.
 const SUBTYPES: &[&str] = &["standard", "subtask", "director", "evaluator", "associative_matching"];
 
-/// A text whose placeholders stand without their braces, as paths and expressions are written.
+/// Removes the braces of placeholders, as in paths and expressions.
 pub(super) fn without_braces(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, (inside, after))) =
         rest.split_once("{{").and_then(|(before, inside)| Some((before, inside.split_once("}}")?)))
     {
-        // Quotes around it would make a text of its name.
+        // Quotes around the placeholder would turn its name into a string.
         let quote = before.chars().last().filter(|c| matches!(c, '"' | '\''));
         let inner = quote.and_then(|quote| Some((before.strip_suffix(quote)?, after.strip_prefix(quote)?)));
         let (before, after) = inner.unwrap_or((before, after));
@@ -34,7 +34,7 @@ pub(super) fn without_braces(text: &str) -> String {
 }
 
 impl Reader<'_> {
-    /// Reports what is wrong with a value. `name` is the attribute or element, `span` its place when it is empty.
+    /// Reports faults of a value. `name` is the attribute or element. `span` is its place if it is empty.
     pub(super) fn check_value(&mut self, kind: Kind, name: &str, value: &Mapped, span: Bytes) {
         let text = value.as_str();
         let whole = if text.is_empty() { span } else { value.whole() };
@@ -95,7 +95,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Placeholders of a text.
+    /// Checks the placeholders of a text.
     fn check_places(&mut self, value: &Mapped) {
         let text = value.as_str();
         for written in Filled::read(text).1 {
@@ -142,7 +142,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `ident[:type][=default]`, comma separated; one with a default may not precede one without.
+    /// Checks `ident[:type][=default]`, separated by commas. A parameter with a default must not precede one without.
     fn check_params(&mut self, value: &Mapped) {
         let text = value.as_str();
         let mut names = std::collections::BTreeSet::new();
@@ -153,7 +153,7 @@ impl Reader<'_> {
             if goes_on && param.default.is_some_and(is_begun) {
                 let draft = Draft::new(Code::T017, span, format!("the default of `{}` holds a comma", param.name));
                 let form = format!("write <param name=\"{}\" default=\"…\"/> in <params>", param.name);
-                // What stands behind the comma is no entry.
+                // Nothing follows the comma.
                 return self.add(draft.found(text).advice(form));
             }
             if !is_ident(param.name) {
@@ -173,7 +173,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A parameter without a default behind one with a default.
+    /// Reports a parameter without a default that follows one with a default.
     pub(super) fn late_required(&mut self, name: &str, span: Bytes) {
         let message = format!("the required parameter `{name}` follows an optional one");
         self.add(Draft::new(Code::T023, span, message).found(name).advice("put it before, or give it a default"));
@@ -192,7 +192,7 @@ impl Reader<'_> {
     }
 }
 
-/// It begins a list or an object, and does not end it.
+/// Whether the text begins a list or an object without ending it.
 fn is_begun(text: &str) -> bool {
     let closing = match text.chars().next() {
         Some('[') => ']',
@@ -233,7 +233,7 @@ fn not_one_of(name: &str, text: &str, words: &[&'static str], span: Bytes) -> Dr
     )
 }
 
-/// What to write where an expression could not be read any further.
+/// What to write where an expression could not be read further.
 fn sign_meant(rest: &str) -> &'static str {
     let word = rest.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
     match (word, rest.chars().next()) {
@@ -245,7 +245,7 @@ fn sign_meant(rest: &str) -> &'static str {
     }
 }
 
-/// The word that was most likely meant, if one is near.
+/// The most likely intended word, if one is similar.
 pub(in crate::template) fn near_word<'a>(text: &str, words: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let near = nearest(text, words, 1).into_iter().next()?;
     let limit = text.chars().count().div_ceil(3).min(3);
@@ -278,12 +278,12 @@ fn check_json_schema(text: &str, span: Bytes) -> Option<Draft> {
     Some(Draft::new(Code::T034, span, message).advice("correct it"))
 }
 
-/// A template's name, or `template:` or `skill:` and a name.
+/// Whether the text is the name of a template, or `template:` or `skill:` followed by a name.
 pub(super) fn is_call_name(text: &str) -> bool {
     is_template_name(text.strip_prefix("template:").or_else(|| text.strip_prefix("skill:")).unwrap_or(text))
 }
 
-/// Digits only, no sign, no blanks.
+/// A whole number that consists only of digits.
 pub(super) fn whole_number(text: &str) -> Option<u64> {
     (!text.is_empty() && text.len() <= 18 && text.bytes().all(|byte| byte.is_ascii_digit()))
         .then(|| text.parse().ok())
@@ -301,12 +301,12 @@ pub(in crate::template) struct RawParam<'a> {
     pub(in crate::template) name: &'a str,
     pub(in crate::template) kind: Option<&'a str>,
     pub(in crate::template) default: Option<&'a str>,
-    /// Bytes of the entry without outer blanks.
+    /// The range of the entry without outer blanks.
     pub(super) start: usize,
     pub(super) end: usize,
 }
 
-/// The entries of `params`; an empty text has none.
+/// The entries of `params`. An empty text has none.
 pub(in crate::template) fn split_params(text: &str) -> Vec<RawParam<'_>> {
     let mut out = Vec::new();
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! Models, tools, schemas and paths of a task against what is known of the world (T033-T035, T516, T518).
+//! Checks the models, tools, schemas and paths of a task against what is known (T033-T035, T516, T518).
 
 use callsheet_core::fuzzy::{meant_or, nearest};
 use callsheet_core::template::{Bytes, Code, FilePaths, FileSource, schema};
@@ -11,7 +11,7 @@ use crate::template::xml::{Element, Mapped};
 use super::Reader;
 
 impl Reader<'_> {
-    /// Checks what a task names.
+    /// Checks the names in a task.
     pub(super) fn check_world(&mut self, element: &Element, tools: &[String], refs: Option<&FilePaths>) {
         self.models(element);
         self.providers(element);
@@ -27,7 +27,7 @@ impl Reader<'_> {
             named.iter().any(|(name, _)| self.known.providers.as_ref().and_then(|all| all.get(name)) == Some(&true));
         self.enter(child);
         for (id, span) in words(&self.text_of(child, Kind::List)) {
-            // A slash may be part of the name that an open provider serves.
+            // The name of a model of an open provider may contain a slash.
             let prefix = id.split_once('/').map(|(prefix, _)| prefix);
             let own = prefix.is_some_and(|name| self.known.providers.iter().flatten().any(|(known, _)| known == name));
             match self.known.model(&id) {
@@ -87,7 +87,7 @@ impl Reader<'_> {
         self.leave(block);
     }
 
-    /// `@NAME` means `schemas/NAME.json` beside the file.
+    /// Checks that `schemas/NAME.json` exists beside the file for `@NAME`.
     fn schema(&mut self, element: &Element) {
         let Some(block) = element.child("output_format") else { return };
         let Some(attribute) = block.attribute("schema") else { return };
@@ -132,14 +132,14 @@ impl Reader<'_> {
     }
 }
 
-/// Comma-separated words with their places.
+/// The comma-separated words with their places.
 fn words(text: &Mapped) -> Vec<(String, Bytes)> {
     let mut out = Vec::new();
     let mut at = 0;
     for entry in text.as_str().split(',') {
         let word = entry.trim();
         let start = at + (entry.len() - entry.trim_start().len());
-        // A placeholder has been told of.
+        // Placeholders were already reported.
         if !word.is_empty() && !word.contains("{{") {
             out.push((word.to_owned(), text.span(start, start + word.len())));
         }

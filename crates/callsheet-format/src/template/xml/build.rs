@@ -1,4 +1,4 @@
-//! The tree: elements are closed at their nearest matching ancestor, and reading goes on (spec 3).
+//! Builds the tree. An end tag closes the nearest matching ancestor, and reading goes on (spec 3).
 
 use callsheet_core::template::Bytes;
 
@@ -11,13 +11,13 @@ use super::{
 /// How names are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::template) enum Mode {
-    /// As XML says.
+    /// As XML requires.
     Strict,
-    /// End tags match without regard to case, with a fault.
+    /// End tags match in any letter case, with a fault.
     Lenient,
 }
 
-/// What a text holds.
+/// The content of a text.
 #[derive(Debug, Default)]
 pub(in crate::template) struct Document {
     /// The first element.
@@ -58,7 +58,7 @@ struct Builder<'a> {
     lexer: Lexer<'a>,
     mode: Mode,
     stack: Vec<Element>,
-    /// End tags that belong to elements closed early, with the depth below which they are no longer awaited.
+    /// End tags of elements that were closed early, with the depth below which they are no longer expected.
     owed: Vec<(String, usize)>,
     root: Option<Element>,
     second: bool,
@@ -168,7 +168,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The name without its prefix. An inclusion is refused.
+    /// The name without its prefix. Inclusions are refused.
     fn local(&mut self, span: Bytes) -> String {
         let name = self.lexer.slice(span);
         let Some((prefix, local)) = name.split_once(':') else { return name.to_owned() };
@@ -224,7 +224,7 @@ impl Builder<'_> {
             }
             return;
         };
-        // They stand by depth, and those that are awaited no more are the last.
+        // They are sorted by depth, so those that are no longer expected come last.
         let awaited = self.owed.partition_point(|(_, least)| *least <= index);
         self.owed.truncate(awaited);
         while self.stack.len() > index + 1 {
@@ -246,7 +246,7 @@ impl Builder<'_> {
         self.pop(span, false);
     }
 
-    /// Takes the innermost open element off and gives it to its parent. `end` is its end tag.
+    /// Removes the innermost open element and adds it to its parent. `end` is its end tag.
     fn pop(&mut self, end: Bytes, damaged: bool) {
         let Some(mut element) = self.stack.pop() else { return };
         element.damaged |= damaged;

@@ -1,14 +1,14 @@
-//! Character data: the five predefined entities and character references, nothing else (spec 3).
+//! Character data: the five predefined entities and character references only (spec 3).
 
 use callsheet_core::template::Bytes;
 
 use super::mapped::Mapped;
 use super::{Fault, FaultKind};
 
-/// Longest name between `&` and `;` that is looked for.
+/// The largest length of a name between `&` and `;`.
 const LONGEST: usize = 32;
 
-/// Decodes `raw`, which stands at `base`, onto `out`. In an attribute, line ends and tabs become blanks.
+/// Decodes `raw`, which begins at `base`, and appends it to `out`. In an attribute, line ends and tabs become blanks.
 pub(super) fn decode(raw: &str, base: usize, attribute: bool, out: &mut Mapped, faults: &mut Vec<Fault>) {
     let mut plain = 0;
     let mut at = 0;
@@ -45,18 +45,18 @@ fn flush(raw: &str, start: usize, end: usize, base: usize, out: &mut Mapped) {
     }
 }
 
-/// Whether a `;` ends what begins like a reference.
+/// Whether a possible reference ends with `;`.
 fn is_closed(rest: &str) -> bool {
     rest.bytes().skip(1).take(LONGEST + 1).find(|byte| b"; <&\n\t\r".contains(byte)) == Some(b';')
 }
 
-/// What the reference at the start of `rest` means, and its length. A bare `&` stays as it is, with a fault.
+/// The text of the reference at the start of `rest`, and its length. A bare `&` stays as it is, with a fault.
 fn reference(rest: &str, at: usize, faults: &mut Vec<Fault>) -> (String, usize) {
     let name_length = rest.bytes().skip(1).take(LONGEST).take_while(|byte| !b"; <&\n\t\r".contains(byte)).count();
     let name = rest.get(1..=name_length).unwrap_or_default();
     let span = Bytes::new(at, at + 1 + name_length);
     if name.is_empty() || rest.as_bytes().get(1 + name_length) != Some(&b';') {
-        // `&&` is one fault.
+        // `&&` counts as one fault.
         let next = rest.get(1..).filter(|next| next.starts_with('&') && !is_closed(next));
         let count = if next.is_some() { 2 } else { 1 };
         let (what, advice) = match count {

@@ -1,4 +1,4 @@
-//! Tokens of XML. Every byte belongs to a token or a fault, and is looked at a bounded number of times.
+//! Tokens of XML. Every byte belongs to a token or a fault, and is examined a bounded number of times.
 
 use callsheet_core::template::Bytes;
 
@@ -8,7 +8,7 @@ use super::{Fault, FaultKind};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RawAttribute {
     pub(super) name: Bytes,
-    /// Without quotes.
+    /// The value without its quotes.
     pub(super) value: Bytes,
 }
 
@@ -16,7 +16,7 @@ pub(super) struct RawAttribute {
 #[derive(Clone, Debug)]
 pub(super) enum Token {
     Text(Bytes),
-    /// Without its brackets.
+    /// The text without its brackets.
     Cdata(Bytes),
     Start {
         name: Bytes,
@@ -59,7 +59,7 @@ impl<'a> Lexer<'a> {
         self.faults.push(Fault::malformed(span, message, advice));
     }
 
-    /// The next token; `None` at the end.
+    /// The next token. `None` at the end.
     pub(super) fn next(&mut self) -> Option<Token> {
         let start = self.at;
         let rest = self.rest();
@@ -92,7 +92,7 @@ impl<'a> Lexer<'a> {
         })
     }
 
-    /// Reads over `open … close`; gives what is between.
+    /// Skips `open … close` and returns the range between them.
     fn until(&mut self, open: &str, close: &str, what: &str) -> Bytes {
         let start = self.at;
         let inner = start + open.len();
@@ -127,7 +127,7 @@ impl<'a> Lexer<'a> {
         self.faults.push(Fault::new(FaultKind::Ignored, span, message, "remove it"));
     }
 
-    /// `<!DOCTYPE …>` and other declarations, with their internal subset.
+    /// Reads `<!DOCTYPE …>` and other declarations, including their internal subset.
     fn declaration(&mut self) {
         let start = self.at;
         let mut depth = 0_usize;
@@ -228,7 +228,7 @@ impl<'a> Lexer<'a> {
         Token::Start { name, attributes, empty, span: Bytes::new(start, self.at) }
     }
 
-    /// `None` if it has no value.
+    /// Reads an attribute. `None` if it has no value.
     fn attribute(&mut self) -> Option<RawAttribute> {
         let name = self.name();
         let behind = self.at;
@@ -260,7 +260,8 @@ impl<'a> Lexer<'a> {
         span
     }
 
-    /// A value in quotes. A `<` inside is a fault; if the quote does not close on that line, the value ends there.
+    /// Reads a value in quotes. A `<` inside is a fault. If the quote does not close on that line, the value ends
+    /// there.
     fn quoted(&mut self, quote: char) -> Bytes {
         let open = self.at;
         let start = open + 1;
@@ -289,7 +290,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Characters a name may begin with.
+/// Whether a name may begin with the character.
 pub(in crate::template) fn is_name_start(character: char) -> bool {
     character.is_alphabetic() || character == '_' || character == ':'
 }

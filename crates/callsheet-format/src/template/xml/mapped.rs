@@ -1,27 +1,27 @@
-//! Decoded text that remembers where each part of it stands in the file.
+//! Decoded text that remembers where each part of it is in the file.
 
 use callsheet_core::template::Bytes;
 
-/// Blanks of XML.
+/// The blanks of XML.
 pub(in crate::template) const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
 
-/// Text with the places it came from.
+/// Text with the places from which it came.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::template) struct Mapped {
     text: String,
-    /// Offset in the text, offset in the file; both grow.
+    /// Pairs of an offset in the text and an offset in the file. Both grow.
     runs: Vec<(usize, usize)>,
-    /// Where it ends in the file.
+    /// The end of the text in the file.
     end: usize,
 }
 
 impl Mapped {
-    /// Text that was not written in the file, standing for `span`.
+    /// Text that was not written in the file and stands for `span`.
     pub(in crate::template) fn made(text: &str, span: Bytes) -> Self {
         Self { text: text.to_owned(), runs: vec![(0, span.start)], end: span.end }
     }
 
-    /// Adds `text`, which stands at `source` and takes `length` bytes there.
+    /// Appends `text`, which is at `source` in the file and takes `length` bytes there.
     pub(in crate::template) fn push(&mut self, text: &str, source: usize, length: usize) {
         let straight = self.end == source
             && self
@@ -35,7 +35,7 @@ impl Mapped {
         self.end = source.saturating_add(length);
     }
 
-    /// Adds all of another.
+    /// Appends another text.
     pub(in crate::template) fn append(&mut self, other: &Self) {
         let base = self.text.len();
         self.runs.extend(other.runs.iter().map(|(at, source)| (base + at, *source)));
@@ -43,13 +43,13 @@ impl Mapped {
         self.end = other.end;
     }
 
-    /// The same, with its end at a byte of the file.
+    /// The same text with another end in the file.
     pub(in crate::template) fn ending(mut self, end: usize) -> Self {
         self.end = end;
         self
     }
 
-    /// With other text at some places, which are in order and do not overlap.
+    /// The text with replacements, which must be in order and must not overlap.
     pub(in crate::template) fn replaced(&self, edits: &[(usize, usize, String)]) -> Self {
         let mut out = Self::default();
         let mut at = 0;
@@ -67,12 +67,12 @@ impl Mapped {
         &self.text
     }
 
-    /// Whether there is nothing but blanks.
+    /// Whether the text contains only blanks.
     pub(in crate::template) fn is_blank(&self) -> bool {
         self.text.trim_matches(BLANKS).is_empty()
     }
 
-    /// Where the byte at `offset` of the text stands in the file.
+    /// The place in the file of the byte at `offset` of the text.
     pub(in crate::template) fn source(&self, offset: usize) -> usize {
         if offset >= self.text.len() {
             return self.end;
@@ -82,18 +82,18 @@ impl Mapped {
         source.saturating_add(offset.saturating_sub(*at)).min(self.end.max(*source))
     }
 
-    /// Where a range of the text stands in the file.
+    /// The place in the file of a range of the text.
     pub(in crate::template) fn span(&self, start: usize, end: usize) -> Bytes {
         let last = if end > start { self.source(end - 1).saturating_add(1) } else { self.source(start) };
         Bytes::new(self.source(start), if end >= self.text.len() { self.end } else { last })
     }
 
-    /// All of it in the file.
+    /// The place in the file of the whole text.
     pub(in crate::template) fn whole(&self) -> Bytes {
         self.span(0, self.text.len())
     }
 
-    /// A part of it. Offsets are on character boundaries, else nothing is taken.
+    /// A part of the text. Empty if the offsets are not on character boundaries.
     fn part(&self, start: usize, end: usize) -> Self {
         let mut out = Self::default();
         let Some(text) = self.text.get(start..end) else { return out };
@@ -107,15 +107,15 @@ impl Mapped {
         out
     }
 
-    /// Without blanks at both ends.
+    /// The text without blanks at both ends.
     pub(in crate::template) fn trimmed(&self) -> Self {
         let start = self.text.len() - self.text.trim_start_matches(BLANKS).len();
         let end = self.text.trim_end_matches(BLANKS).len();
         if start >= end { Self { end: self.end, ..Self::default() } } else { self.part(start, end) }
     }
 
-    /// Without outer blank lines and the indent that all lines share (spec 2.1). The first line, which stands behind
-    /// the start tag, loses its own indent.
+    /// The text without outer blank lines and without the indentation that all lines share (spec 2.1). The first
+    /// line, which follows the start tag, loses its own indentation.
     pub(in crate::template) fn dedented(&self) -> Self {
         let mut lines: Vec<(usize, usize)> = Vec::new();
         let mut start = 0;
@@ -145,7 +145,7 @@ impl Mapped {
         if end < out.text.len() { out.part(0, end) } else { out }
     }
 
-    /// Bytes of blanks that all lines with text begin with, the first line of the content left out.
+    /// The length in bytes of the blanks at the start of all lines with text, except the first line of the content.
     fn common_indent(&self, lines: &[(usize, usize)]) -> usize {
         let mut common: Option<&str> = None;
         for (start, end) in lines.iter().skip(1).filter(|(start, end)| end > start) {

@@ -1,5 +1,6 @@
-//! XML as a tree of elements with byte spans. Reading is total and linear: faults are collected and reading goes on
-//! (spec 3). Nothing outside the text is ever opened; document types and entity declarations are refused.
+//! XML as a tree of elements with byte ranges. Every input can be read in linear time: faults are collected and
+//! reading goes on (spec 3). Nothing outside the text is ever opened. Document types and entity declarations are
+//! refused.
 
 mod build;
 mod entity;
@@ -15,29 +16,29 @@ pub(in crate::template) use mapped::{BLANKS, Mapped};
 
 use callsheet_core::template::Bytes;
 
-/// Largest file, bytes (spec 3).
+/// The largest size of a file in bytes (spec 3).
 pub(in crate::template) const MAX_BYTES: usize = 1 << 20;
-/// Deepest element.
+/// The largest nesting depth of elements.
 pub(in crate::template) const MAX_DEPTH: usize = 64;
-/// Most elements of a file.
+/// The largest number of elements in a file.
 pub(in crate::template) const MAX_ELEMENTS: usize = 10_000;
-/// Most attributes of an element.
+/// The largest number of attributes of an element.
 pub(in crate::template) const MAX_ATTRIBUTES: usize = 64;
-/// Longest attribute value, bytes.
+/// The largest size of an attribute value in bytes.
 pub(in crate::template) const MAX_VALUE: usize = 64 << 10;
 
-/// What kind of fault.
+/// The kind of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::template) enum FaultKind {
-    /// Not well formed; reading went on with a repair.
+    /// The text is not well formed, and reading went on with a repair.
     Malformed,
     /// A document type, an entity declaration, an inclusion.
     Forbidden,
-    /// A cap was passed; reading ended there.
+    /// The text exceeds a limit, and reading ended there.
     TooLarge,
     /// The declared encoding is not UTF-8.
     Encoding,
-    /// Read over: a processing instruction, a prefix.
+    /// A processing instruction or a prefix was ignored.
     Ignored,
 }
 
@@ -48,9 +49,9 @@ pub(in crate::template) struct Fault {
     pub(in crate::template) span: Bytes,
     pub(in crate::template) message: String,
     pub(in crate::template) advice: &'static str,
-    /// Where the thing began that went wrong here.
+    /// The start of the element or construct that has the fault.
     pub(in crate::template) opened: Option<Bytes>,
-    /// A lenient reader must not go on: what was meant cannot be told.
+    /// Whether a lenient reader must stop, because the intended meaning is unclear.
     pub(in crate::template) fatal: bool,
 }
 
@@ -75,11 +76,11 @@ pub(in crate::template) struct Attribute {
     pub(in crate::template) name: String,
     pub(in crate::template) name_span: Bytes,
     pub(in crate::template) value: Mapped,
-    /// Without the quotes.
+    /// The range of the value without its quotes.
     pub(in crate::template) value_span: Bytes,
 }
 
-/// What stands inside an element.
+/// An item inside an element.
 #[derive(Clone, Debug)]
 pub(in crate::template) enum Item {
     Element(Element),
@@ -89,18 +90,18 @@ pub(in crate::template) enum Item {
 /// An element as written.
 #[derive(Clone, Debug, Default)]
 pub(in crate::template) struct Element {
-    /// Without a prefix.
+    /// The name without its prefix.
     pub(in crate::template) name: String,
     pub(in crate::template) name_span: Bytes,
     /// The start tag.
     pub(in crate::template) tag: Bytes,
-    /// Start tag to end tag.
+    /// From the start tag to the end tag.
     pub(in crate::template) span: Bytes,
-    /// Between the tags.
+    /// The range between the tags.
     pub(in crate::template) inner: Bytes,
     pub(in crate::template) attributes: Vec<Attribute>,
     pub(in crate::template) items: Vec<Item>,
-    /// It was not closed where it should have been.
+    /// Whether it was not closed where it should have been.
     pub(in crate::template) damaged: bool,
 }
 
@@ -113,7 +114,7 @@ impl Element {
         })
     }
 
-    /// The first child element of a name.
+    /// The first child element with a name.
     pub(in crate::template) fn child(&self, name: &str) -> Option<&Self> {
         self.elements().find(|element| element.name == name)
     }
@@ -123,7 +124,7 @@ impl Element {
         self.attributes.iter().find(|attribute| attribute.name == name)
     }
 
-    /// Whether text other than blanks stands directly inside.
+    /// Whether it directly contains text other than blanks.
     pub(in crate::template) fn has_text(&self) -> bool {
         self.items.iter().any(|item| matches!(item, Item::Text(text) if !text.is_blank()))
     }

@@ -1,4 +1,4 @@
-//! Keys whose values have a form of their own: values by name, files, shapes, tools, commands, lists to go through.
+//! Keys whose values have a special form: named values, files, shapes, tools, commands, and lists to process.
 
 use callsheet_core::template::{Bytes, Code, Filled};
 use serde_json::{Map, Number, Value as Json};
@@ -11,17 +11,17 @@ use crate::template::report::Draft;
 use crate::template::xml::{Attribute, Element, Item, Mapped};
 use crate::yaml::{Node, Value};
 
-/// Keys of a value that is a map.
+/// The keys of a value that is a map.
 const VALUE_KEYS: [&str; 8] = ["name", "from", "text", "value", "task", "required", "default", "match"];
 
-/// A value that a task or a call is given.
+/// A value for a task or a call.
 #[derive(Debug, Default)]
 pub(super) struct Given {
     tag: Bytes,
     span: Bytes,
-    /// Name, `from`, `value` and what else is an attribute.
+    /// Its name, `from`, `value`, and its other attributes.
     attributes: Vec<Attribute>,
-    /// Text that may name a variable.
+    /// A text that may name a variable.
     text: Option<Mapped>,
     task: Option<Element>,
 }
@@ -31,7 +31,7 @@ impl Given {
         self.attributes.iter().any(|attribute| attribute.name == name)
     }
 
-    /// It has a value, and nothing that only an input has.
+    /// Whether it has a value and nothing that only an input has.
     pub(super) fn is_argument(&self) -> bool {
         let valued = self.has("from") || self.has("value") || self.text.is_some() || self.task.is_some();
         valued && !["required", "default", "match"].iter().any(|name| self.has(name))
@@ -54,7 +54,7 @@ impl Given {
 }
 
 impl Builder<'_> {
-    /// A key that has a form of its own.
+    /// Reads a key with a special form.
     pub(super) fn own(&mut self, out: &mut Element, found: Found<'_>) {
         match found.key.name {
             "ask" => {
@@ -92,7 +92,7 @@ impl Builder<'_> {
         }
     }
 
-    /// `each: NAME in LIST`, `each: LIST`, and the list of a `fold`.
+    /// Reads `each: NAME in LIST`, `each: LIST`, and the list of a `fold`.
     pub(super) fn items(&mut self, out: &mut Element, found: Found<'_>) {
         if found.key.name == "fold" && found.value.value == Value::Null {
             return;
@@ -111,7 +111,7 @@ impl Builder<'_> {
         out.attributes.push(attribute("as", found.at, item, spans.0));
     }
 
-    /// Values by name or, for a call, in order.
+    /// Reads values by name or, for a call, in order.
     pub(super) fn given(&mut self, node: &Node) -> Vec<Given> {
         match &node.value {
             Value::List(items) => items.iter().map(|item| self.one_given(None, item)).collect(),
@@ -182,7 +182,7 @@ impl Builder<'_> {
         out
     }
 
-    /// Parameters of a template.
+    /// Reads the parameters of a template.
     pub(super) fn params(&mut self, found: Found<'_>) -> Element {
         let entries = self.map(found.value, "inputs");
         self.once(entries);
@@ -204,7 +204,7 @@ impl Builder<'_> {
         out
     }
 
-    /// What a map says of a parameter.
+    /// Reads the map of a parameter.
     fn param(&mut self, param: &mut Element, entries: &[(Node, Node)]) {
         const KNOWN: [&str; 4] = ["about", "type", "default", "required"];
         self.once(entries);
@@ -227,7 +227,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A text, or a list or map as JSON.
+    /// A default as text. A list or map becomes JSON.
     fn default_of(&mut self, node: &Node, name: &str) -> Mapped {
         match node.value {
             Value::List(_) | Value::Map(_) => self.json_text(node),
@@ -268,7 +268,7 @@ impl Builder<'_> {
         out.items.push(Item::Element(files));
     }
 
-    /// A type, `text`, `json`, `@NAME`, or a shape.
+    /// Reads a type, `text`, `json`, `@NAME`, or a shape.
     fn gives(&mut self, out: &mut Element, found: Found<'_>) {
         let (at, span) = (found.at, found.value.span);
         let plain = match &found.value.value {
@@ -326,7 +326,7 @@ impl Builder<'_> {
         out.items.push(Item::Element(tools));
     }
 
-    /// A list of words, or a line that is split.
+    /// Reads a list of words, or a line that is split into words.
     fn command(&mut self, found: Found<'_>) -> Option<Element> {
         let Value::List(words) = &found.value.value else {
             let text = self.text_of(found.value, "run")?;
@@ -395,7 +395,7 @@ impl Builder<'_> {
         with_child(out, "environment", found, |block| block.items.extend(variables));
     }
 
-    /// The test of a loop: a command, or a map with one.
+    /// Reads the test of a loop: a command, or a map with one.
     fn test(&mut self, found: Found<'_>) -> Element {
         let mut out = element("script_execution", found.at, joined(found.at, found.value.span));
         let Value::Map(entries) = &found.value.value else {
@@ -413,12 +413,12 @@ impl Builder<'_> {
         out
     }
 
-    /// A value as JSON text that stands for its place.
+    /// The JSON text of a value, with the place of the value.
     pub(super) fn json_text(&mut self, node: &Node) -> Mapped {
         Mapped::made(&self.json(node).to_string(), node.span)
     }
 
-    /// A value by the core schema of YAML 1.2.
+    /// The value of a node by the core schema of YAML 1.2.
     pub(super) fn json(&mut self, node: &Node) -> Json {
         match &node.value {
             Value::Null => Json::Null,
@@ -456,7 +456,7 @@ fn word_of(node: &Node) -> Option<&str> {
     }
 }
 
-/// The path between the braces of a placeholder.
+/// The path inside the braces of a placeholder.
 fn bare(text: &Mapped) -> Mapped {
     let trimmed = text.trimmed();
     let length = trimmed.as_str().len();

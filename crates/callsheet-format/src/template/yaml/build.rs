@@ -1,4 +1,4 @@
-//! Elements out of YAML: what all tasks share, and the outermost level of a file.
+//! Builds elements from YAML: what all tasks share, and the outermost level of a file.
 
 use std::collections::BTreeMap;
 
@@ -13,19 +13,19 @@ use crate::template::report::{Draft, MOST};
 use crate::template::xml::{Attribute, Element, Item, Mapped};
 use crate::yaml::{Node, Value};
 
-/// Makes elements of one file.
+/// Builds the elements of one file.
 pub(super) struct Builder<'a> {
     pub(super) text: &'a str,
     pub(super) drafts: Vec<(Draft, String)>,
-    /// Names of the template and the tasks around, outermost first.
+    /// The names of the surrounding template and tasks, outermost first.
     pub(super) names: Vec<String>,
 }
 
-/// A key of the table as found in a map.
+/// A key of the table that was found in a map.
 #[derive(Clone, Copy)]
 pub(super) struct Found<'n> {
     pub(super) key: &'static Key,
-    /// The key's bytes.
+    /// The range of the key.
     pub(super) at: Bytes,
     pub(super) value: &'n Node,
 }
@@ -36,7 +36,7 @@ pub(super) struct Keys<'n> {
     pub(super) unknown: bool,
 }
 
-/// An element without content that stands for a key and its value.
+/// An empty element for a key and its value.
 pub(super) fn element(name: &str, tag: Bytes, span: Bytes) -> Element {
     Element { name: name.to_owned(), name_span: tag, tag, span, inner: span, ..Element::default() }
 }
@@ -46,12 +46,12 @@ pub(super) fn attribute(name: &str, at: Bytes, value: Mapped, value_span: Bytes)
     Attribute { name: name.to_owned(), name_span: at, value, value_span }
 }
 
-/// `at_once: true` is the number that holds without it.
+/// Whether the value is `true`. `at_once: true` means the default number.
 fn is_true(node: &Node) -> bool {
     matches!(&node.value, Value::Scalar { text, plain: true } if text == "true")
 }
 
-/// From the beginning of one to the end of the other.
+/// The range from the beginning of one to the end of the other.
 pub(super) fn joined(first: Bytes, last: Bytes) -> Bytes {
     Bytes::new(first.start, last.end.max(first.end))
 }
@@ -73,7 +73,7 @@ impl<'a> Builder<'a> {
         self.add(Draft::new(code, at, message).advice(advice));
     }
 
-    /// One document: a template.
+    /// Builds a template from one document.
     pub(super) fn template(&mut self, node: &Node) -> Option<Element> {
         let Value::Map(entries) = &node.value else {
             let message = format!("a template is a map of keys, not {}", node.value.kind());
@@ -106,7 +106,7 @@ impl<'a> Builder<'a> {
         Some(out)
     }
 
-    /// The keys of a map by the table, each once. `outside`: keys of that level are known, too.
+    /// Finds the keys of a map in the table, without duplicates. `outside` allows the keys of that level, too.
     pub(super) fn keys<'n>(&mut self, entries: &'n [(Node, Node)], outside: Option<Kinds>) -> Keys<'n> {
         let mut out = Keys { found: Vec::new(), unknown: false };
         for (key, value) in entries {
@@ -133,7 +133,7 @@ impl<'a> Builder<'a> {
     }
 
     fn unknown(&mut self, key: &Node, value: &Node, text: &str, is_known: &dyn Fn(&Key) -> bool) {
-        // Candidates cost time, and nobody is told of more than these.
+        // The search for similar keys takes time, and only this many issues are reported.
         if self.drafts.len() > MOST {
             return;
         }
@@ -148,7 +148,7 @@ impl<'a> Builder<'a> {
         self.add(draft.expected(near.iter().map(String::as_str)).advice(advice));
     }
 
-    /// A text in which a bare `no` is a slip.
+    /// A text. A bare `no` is reported as a slip.
     pub(super) fn text_of(&mut self, node: &Node, name: &str) -> Option<Mapped> {
         if let Value::Scalar { text, plain: true } = &node.value
             && scalar::is_truth_word(text)
@@ -161,7 +161,7 @@ impl<'a> Builder<'a> {
         self.word(node, name)
     }
 
-    /// `#3` behind a text without quotes is a comment, and was hardly meant as one.
+    /// Reports `#3` after a text without quotes. YAML reads it as a comment, which was probably not intended.
     fn cut_off(&mut self, node: &Node, name: &str) {
         let Value::Scalar { plain: true, .. } = &node.value else { return };
         let behind = self.text.get(node.span.end..).unwrap_or_default();
@@ -176,7 +176,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// A text, number or word as it is written.
+    /// A text, number or word as written.
     pub(super) fn word(&mut self, node: &Node, name: &str) -> Option<Mapped> {
         match &node.value {
             Value::Scalar { text, .. } => Some(scalar::mapped(self.text, text, node.span)),
@@ -205,7 +205,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The entries of a list; a value alone is a list of one.
+    /// The entries of a list. A single value counts as a list of one.
     pub(super) fn list(node: &Node) -> Vec<&Node> {
         match &node.value {
             Value::List(items) => items.iter().collect(),
@@ -214,7 +214,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// A name that is a key of a map.
+    /// The name in a key of a map.
     pub(super) fn name(&mut self, key: &Node) -> Option<Mapped> {
         if matches!(key.value, Value::Scalar { .. }) {
             return self.word(key, "the name");
@@ -223,7 +223,7 @@ impl<'a> Builder<'a> {
         None
     }
 
-    /// Tells of names that a map has twice.
+    /// Reports names that occur twice in a map.
     pub(super) fn once(&mut self, entries: &[(Node, Node)]) {
         let mut seen: BTreeMap<&str, Bytes> = BTreeMap::new();
         for (key, _) in entries {
@@ -237,7 +237,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// A child that holds a text.
+    /// A child that contains a text.
     pub(super) fn child(&self, name: &str, found: Found<'_>, text: Mapped) -> Element {
         let mut out = element(name, found.at, joined(found.at, found.value.span));
         out.inner = found.value.span;
@@ -245,13 +245,13 @@ impl<'a> Builder<'a> {
         out
     }
 
-    /// A child that holds a text of several lines. Of one that could not be read enough is told.
+    /// A child that contains a text of several lines. Faults in the text were already reported.
     pub(super) fn block_child(&self, name: &str, found: Found<'_>, text: Option<Mapped>) -> Element {
         let damaged = text.is_none();
         Element { damaged, ..self.child(name, found, scalar::block(&text.unwrap_or_default())) }
     }
 
-    /// Puts what a key of the table says into an element.
+    /// Adds the value of a key to an element.
     pub(super) fn put(&mut self, out: &mut Element, found: Found<'_>) {
         let (name, value) = (found.key.name, found.value);
         match found.key.to {
@@ -292,7 +292,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Words with commas between them, written as a text or a list.
+    /// Comma-separated words, written as a text or a list.
     fn words(&mut self, node: &Node, name: &str) -> Option<Mapped> {
         if !matches!(node.value, Value::List(_)) {
             return self.text_of(node, name);
@@ -308,7 +308,7 @@ impl<'a> Builder<'a> {
         Some(out)
     }
 
-    /// A map whose keys are attributes of a child.
+    /// Reads a map whose keys are attributes of a child.
     fn block(&mut self, out: &mut Element, to: &str, found: Found<'_>) {
         let entries = self.map(found.value, found.key.name);
         self.once(entries);
@@ -334,7 +334,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// The key that was most likely meant: by its spelling, by its letters, or by what XML calls it.
+/// The most likely intended key: by spelling, by letters, or by its name in XML.
 pub(super) fn meant(text: &str, names: impl Iterator<Item = &'static str> + Clone) -> Option<String> {
     let letters = |word: &str| {
         let mut letters: Vec<char> = word.chars().collect();
@@ -347,7 +347,7 @@ pub(super) fn meant(text: &str, names: impl Iterator<Item = &'static str> + Clon
     own.or_else(swapped).or_else(of_xml).filter(|name| names.clone().any(|known| known == name))
 }
 
-/// Changes the child of a name, which is made if it is not there yet.
+/// Changes the child with a name. Creates the child if there is none.
 pub(super) fn with_child(out: &mut Element, name: &str, found: Found<'_>, change: impl FnOnce(&mut Element)) {
     if out.child(name).is_none() {
         out.items.push(Item::Element(element(name, found.at, joined(found.at, found.value.span))));

@@ -1,25 +1,25 @@
-//! YAML as text: block style, with short lists and maps on one line.
+//! Prints YAML in block style. Short lists and maps are on one line.
 
 use std::fmt::Write;
 
 use super::scalar::is_truth_word;
 
-/// Columns of a line that lists and maps on one line keep to.
+/// The largest width of a list or map on one line, in columns.
 const WIDTH: usize = 110;
 
-/// A value to be written.
+/// A value to print.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Out {
     Null,
-    /// A text of which outer blank lines mean nothing: several lines stand as a block.
+    /// A text whose outer blank lines have no meaning. Several lines are printed as a block.
     Text(String),
     /// A text that is kept byte by byte.
     Exact(String),
-    /// Written as it is: a number, `true`, `[]`.
+    /// A value that is printed as it is: a number, `true`, `[]`.
     Bare(String),
     List(Vec<Self>),
     Map(Vec<(String, Self)>),
-    /// A map that never stands on one line: a task.
+    /// A map that is never printed on one line: a task.
     Task(Vec<(String, Self)>),
 }
 
@@ -45,7 +45,7 @@ fn blanks(out: &mut String, count: usize) {
     out.push_str(&" ".repeat(count));
 }
 
-/// A value behind a key that stands `indent` columns in.
+/// Prints a value after a key at `indent` columns.
 fn behind(out: &mut String, value: &Out, indent: usize) {
     let used = out.len() - out.rfind('\n').map_or(0, |at| at + 1);
     if let Out::Text(text) = value
@@ -83,7 +83,7 @@ fn behind(out: &mut String, value: &Out, indent: usize) {
     }
 }
 
-/// An entry of a list whose `-` stands `indent` columns in.
+/// Prints an entry of a list whose `-` is at `indent` columns.
 fn item(out: &mut String, value: &Out, indent: usize) {
     match value {
         Out::Task(entries) => {
@@ -102,7 +102,7 @@ fn is_scalar(value: &Out) -> bool {
     matches!(value, Out::Null | Out::Text(_) | Out::Exact(_) | Out::Bare(_))
 }
 
-/// Several lines behind `|`, if they can stand so.
+/// Several lines after `|`, if they can be written in this way.
 fn block(text: &str, indent: usize) -> Option<String> {
     let odd = |c: char| c.is_control() && c != '\n' && c != '\t';
     let tab = text.lines().any(|line| line.starts_with('\t') || (!line.is_empty() && line.trim().is_empty()));
@@ -115,7 +115,7 @@ fn block(text: &str, indent: usize) -> Option<String> {
     {
         return None;
     }
-    // The indent of a text that begins with blanks cannot be seen.
+    // YAML cannot detect the indentation of a text that begins with blanks.
     let mark = if text.starts_with(' ') { "|2" } else { "|" };
     let mut out = format!("{mark}\n");
     for line in text.split('\n') {
@@ -128,7 +128,7 @@ fn block(text: &str, indent: usize) -> Option<String> {
     Some(out)
 }
 
-/// A value on one line, if it can stand so.
+/// A value on one line, if it can be written in this way.
 fn one_line(value: &Out) -> Option<String> {
     match value {
         Out::Null => Some(String::new()),
@@ -160,7 +160,7 @@ fn flow(value: &Out) -> Option<String> {
     }
 }
 
-/// A text without quotes where that says the same, else in those that need the fewest signs.
+/// A text without quotes if that has the same meaning. Otherwise in the quotes that need the fewest escapes.
 fn scalar(text: &str, in_flow: bool) -> String {
     if is_plain(text, in_flow) {
         return text.to_owned();

@@ -1,15 +1,15 @@
-//! What is wrong with a text that is no YAML, in the words of somebody who did not learn YAML's own.
+//! Explains faults of YAML without the terms of the YAML specification.
 
 use callsheet_core::template::{Bytes, Code};
 
 use crate::template::report::Draft;
 use crate::yaml::{FaultKind, YamlFault};
 
-/// The fault as an issue. `base` is where the text begins in the file.
+/// The fault as an issue. `base` is the offset of the text in the file.
 pub(super) fn draft(text: &str, base: usize, fault: &YamlFault) -> Draft {
     let mut fault = fault.clone();
     let before = text.get(..fault.offset).unwrap_or_default();
-    // A line is found wanting when the next one begins.
+    // The parser notices a missing colon only at the start of the next line.
     if fault.message.contains("expect ':'") && before.ends_with('\n') {
         fault.offset = before.trim_end().rfind('\n').map_or(0, |at| at + 1);
     }

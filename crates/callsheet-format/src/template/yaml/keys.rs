@@ -1,5 +1,6 @@
-//! The keys of the short form as one table (spec 2.8): which task has which, and what it is in the grammar of elements. The
-//! reader checks and builds by it, the printer goes the other way, and the schema for editors is made of it.
+//! The keys of the short form as one table (spec 2.8): which task has which key, and what the key is in the grammar
+//! of elements. The reader uses it for checks and for building, the printer uses it in the other direction, and the
+//! schema for editors is generated from it.
 
 /// A set of kinds of tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,14 +11,14 @@ impl Kinds {
     pub(in crate::template) const RUN: Self = Self(1 << 1);
     pub(in crate::template) const CALL: Self = Self(1 << 2);
     pub(in crate::template) const TASKS: Self = Self(1 << 3);
-    /// Tasks at once.
+    /// Tasks that run at the same time.
     pub(in crate::template) const GROUP: Self = Self(1 << 4);
     pub(in crate::template) const EACH: Self = Self(1 << 5);
     pub(in crate::template) const FOLD: Self = Self(1 << 6);
     pub(in crate::template) const LOOP: Self = Self(1 << 7);
-    /// Under a condition.
+    /// Tasks under a condition.
     pub(in crate::template) const CHOICE: Self = Self(1 << 8);
-    /// A process that is no task of its own: the test of a loop.
+    /// A process that is not a task of its own: the test of a loop.
     pub(in crate::template) const PROCESS: Self = Self(1 << 9);
     /// The outermost level of a file.
     pub(in crate::template) const TEMPLATE: Self = Self(1 << 10);
@@ -34,24 +35,24 @@ impl Kinds {
     }
 }
 
-/// What a key is in the grammar of elements.
+/// The meaning of a key in the grammar of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::template) enum To {
     /// An attribute of the task.
     Attribute(&'static str),
-    /// A child that holds a text.
+    /// A child that contains a text.
     Text(&'static str),
-    /// A child that holds a word or number.
+    /// A child that contains a word or number.
     Word(&'static str),
-    /// A child that holds words with commas between them.
+    /// A child that contains comma-separated words.
     List(&'static str),
-    /// A child that holds a task.
+    /// A child that contains a task.
     Slot(&'static str),
     /// An attribute of a child.
     In(&'static str, &'static str),
-    /// A child whose attributes stand in a map.
+    /// A child whose attributes are written as a map.
     Block(&'static str),
-    /// The element of this name, which the reader of this key makes.
+    /// The element with this name, which the reader of this key builds.
     Own(&'static str),
 }
 
@@ -59,10 +60,10 @@ pub(in crate::template) enum To {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::template) struct Key {
     pub(in crate::template) name: &'static str,
-    /// Tasks that have it.
+    /// The tasks that have it.
     pub(in crate::template) of: Kinds,
     pub(in crate::template) to: To,
-    /// What it says, for editors.
+    /// Its description for editors.
     pub(in crate::template) about: &'static str,
 }
 
@@ -128,7 +129,12 @@ pub(in crate::template) const KEYS: &[Key] = &[
         To::In("output_format", "on_parse_failure"),
         "What a reply of another form does.",
     ),
-    key("tools", K::TYPED, To::Own("allowed_tools"), "Tools the model may use; none without this, `default` for all."),
+    key(
+        "tools",
+        K::TYPED,
+        To::Own("allowed_tools"),
+        "Tools that the model may use. If absent, none. `default` means all.",
+    ),
     key("context", K::TYPED, To::Block("context_management"), "What the task sees of its surroundings."),
     key("limits", K::TYPED.or(K::CALL), To::Block("limits"), "Its own limits."),
     key("attempts", K::TYPED, To::In("recovery", "attempts"), "How often it is tried."),
@@ -145,7 +151,7 @@ pub(in crate::template) const KEYS: &[Key] = &[
     key("else", K::CHOICE, To::Slot("else"), "The task that runs if it does not hold."),
 ];
 
-/// Elements and attributes of the grammar that no key of the table is for alone, with the key that holds them.
+/// Elements and attributes of the grammar without a key of their own, each with the key that contains them.
 const PARTS: &[(&str, &str)] = &[
     ("path", "files"),
     ("context_query", "files"),
@@ -163,12 +169,12 @@ const PARTS: &[(&str, &str)] = &[
     ("task", "task"),
 ];
 
-/// The key by its name.
+/// The key with this name.
 pub(in crate::template) fn find(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name == name)
 }
 
-/// What an author of the short form calls an element or attribute.
+/// The name of an element or attribute in the short form.
 pub(in crate::template) fn shown(name: &str) -> Option<&'static str> {
     let of = |key: &&Key| match key.to {
         To::Attribute(to) | To::Text(to) | To::Word(to) | To::List(to) | To::Slot(to) | To::Block(to) | To::Own(to) => {
@@ -180,7 +186,7 @@ pub(in crate::template) fn shown(name: &str) -> Option<&'static str> {
     part.or_else(|| KEYS.iter().find(of).map(|key| key.name))
 }
 
-/// A message that names elements as `<name>`, in the words of the short form.
+/// Replaces element names such as `<name>` in a message by the words of the short form.
 pub(in crate::template) fn in_keys(message: &str) -> String {
     let mut out = String::with_capacity(message.len());
     let mut rest = message;
@@ -205,6 +211,6 @@ pub(in crate::template) fn in_keys(message: &str) -> String {
         };
     }
     out.push_str(rest);
-    // A name that stood in both signs; the result of a task, whose name is plain.
+    // Removes doubled quotes, and shows the results of tasks under their plain names.
     out.replace("``", "`").replace("`steps.", "`").replace("record(steps.", "record(").replace("len(steps.", "len(")
 }

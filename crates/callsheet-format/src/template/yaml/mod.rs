@@ -1,5 +1,5 @@
-//! Templates in the short form: YAML as the elements that the reader of XML gives, so that checks, issues and lowering are
-//! one (spec 2.8). Every part keeps its bytes in the YAML file.
+//! Templates in the short form. YAML becomes the same elements that the XML reader gives, so checks, issues and
+//! lowering are shared (spec 2.8). Every part keeps its range in the YAML file.
 
 mod blocks;
 mod build;
@@ -23,19 +23,19 @@ use super::report::Draft;
 use super::xml::{Element, MAX_BYTES, MAX_DEPTH};
 use crate::yaml::parse_all;
 
-/// Whether a file of this name holds the short form.
+/// Whether the name of a file indicates the short form.
 pub fn is_yaml(file: &str) -> bool {
     ["yaml", "yml"].iter().any(|ending| file.rsplit_once('.').is_some_and(|(_, own)| own == *ending))
 }
 
-/// What a text holds.
+/// The content of a text.
 #[derive(Debug, Default)]
 pub(in crate::template) struct Document {
     /// One `templates` element.
     pub(in crate::template) root: Element,
-    /// What is wrong, each with its path.
+    /// The issues, each with its path.
     pub(in crate::template) drafts: Vec<(Draft, String)>,
-    /// Names of templates that are lost in a text that is no YAML.
+    /// The names of templates that are lost because the text is not YAML.
     pub(in crate::template) lost: Vec<String>,
 }
 

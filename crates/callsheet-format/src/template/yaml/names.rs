@@ -1,5 +1,5 @@
-//! Names of the short form are plain: `notes` is the result of the task `notes`, which the grammar calls `steps.notes`; `and`,
-//! `or` and `not` are `&&`, `||` and `!` (spec 2.8). Both ways go through the same walk over scopes.
+//! Names in the short form are plain (spec 2.8). `notes` is the result of the task `notes`, which the grammar calls
+//! `steps.notes`. `and`, `or` and `not` are `&&`, `||` and `!`. Reading and writing use the same walk over scopes.
 
 use std::collections::BTreeSet;
 
@@ -12,16 +12,16 @@ use crate::template::read::split_params;
 use crate::template::report::Draft;
 use crate::template::xml::{Element, Item, Mapped};
 
-/// From which form to which.
+/// The direction of the conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::template) enum Way {
     /// From the short form to the grammar.
     Read,
-    /// Back.
+    /// From the grammar to the short form.
     Write,
 }
 
-/// Words of an expression, which are no names.
+/// Words of an expression that are not names.
 const WORDS: [(&str, &str); 3] = [("and", "&&"), ("or", "||"), ("not", "!")];
 
 /// A comparison that is a word in both forms.
@@ -30,7 +30,7 @@ const IN: &str = "in";
 /// The group of the results of tasks.
 const STEPS: &str = "steps";
 
-/// Changes every name of a template. Gives what is wrong with names, and names that the short form cannot say.
+/// Changes every name of a template. Returns issues about names, and the names that the short form cannot express.
 pub(in crate::template) fn resolve(element: &mut Element, way: Way) -> (Vec<Draft>, BTreeSet<String>) {
     let mut walk = Walk { way, scope: Vec::new(), drafts: Vec::new(), lost: BTreeSet::new() };
     let params: Vec<(String, Bytes)> = match (element.attribute("params"), element.child("params")) {
@@ -47,7 +47,7 @@ pub(in crate::template) fn resolve(element: &mut Element, way: Way) -> (Vec<Draf
     (walk.drafts, walk.lost)
 }
 
-/// Names of the children of a block, with their places.
+/// The names of the children of a block, with their places.
 fn named(block: Option<&Element>) -> Vec<(String, Bytes)> {
     let names = block.into_iter().flat_map(Element::elements).filter_map(|child| child.attribute("name"));
     names.map(|name| (name.value.as_str().to_owned(), name.value_span)).collect()
@@ -55,7 +55,7 @@ fn named(block: Option<&Element>) -> Vec<(String, Bytes)> {
 
 struct Walk {
     way: Way,
-    /// Names around, the innermost last, and whether each is a task.
+    /// The names in scope, innermost last, each with whether it is a task.
     scope: Vec<(String, bool)>,
     drafts: Vec<Draft>,
     lost: BTreeSet<String>,
@@ -66,7 +66,7 @@ impl Walk {
         self.scope.iter().rev().find(|(known, _)| known == name).is_some_and(|(_, task)| *task)
     }
 
-    /// Binds a value that an author names.
+    /// Binds a value that an author named.
     fn value(&mut self, name: &str, at: Bytes) {
         if self.is_task(name) {
             self.twice(name, at, "the value");
@@ -87,7 +87,7 @@ impl Walk {
             name => facts_of(name).map(|(facts, _)| facts),
         };
         let mark = self.scope.len();
-        // What is given to a task comes from around it.
+        // The values for a task are evaluated in the surrounding scope.
         for item in &mut element.items {
             if let Item::Element(child) = item
                 && child.name == "inputs"
@@ -96,7 +96,7 @@ impl Walk {
                 self.element(child, row.element);
             }
         }
-        // What a call is given has the names of the one that is called.
+        // The values for a call are named after the parameters of the called template.
         if element.attribute("ref").is_none() {
             for (name, at) in named(element.child("inputs")) {
                 self.value(&name, at);
@@ -130,7 +130,7 @@ impl Walk {
         }
     }
 
-    /// Children of an element. Those of an operator's own see what it binds.
+    /// Walks through the children of an element. Children that belong to the operator see the names that it binds.
     fn children(&mut self, element: &mut Element, row: &Row, facts: Option<&Facts>) {
         let mark = self.scope.len();
         let item = element.attribute("as").map(|name| (name.value.as_str().to_owned(), name.value_span));
@@ -144,7 +144,7 @@ impl Walk {
                 continue;
             }
             let Some(known) = row.children.iter().find(|known| known.element.name == child.name) else {
-                // A slot in short form holds the children of a task.
+                // A slot in short form contains the children of a task.
                 if let Some(task) = grammar::operator_row("task").filter(|_| row.content == Content::Slot)
                     && let Some(known) = task.children.iter().find(|known| known.element.name == child.name)
                 {
@@ -154,7 +154,7 @@ impl Walk {
             };
             let own = facts.filter(|facts| facts.rows.children().iter().any(|own| own.element.name == child.name));
             match own {
-                // They have been seen to before what they bind was bound.
+                // The inputs were processed before the operator bound its names.
                 _ if facts.is_some() && child.name == "inputs" => {}
                 Some(facts) => {
                     let inner = self.scope.len();
@@ -201,7 +201,7 @@ impl Walk {
         }
     }
 
-    /// What is written another way between two bytes of a text.
+    /// The replacements between two bytes of a text.
     fn edits(&mut self, whole: &str, start: usize, end: usize, expression: bool) -> Vec<(usize, usize, String)> {
         let text = whole.get(..end).unwrap_or_default();
         let mut out = Vec::new();
@@ -233,7 +233,7 @@ impl Walk {
         out
     }
 
-    /// What a name, with which `rest` begins, is in the other form: bytes of it, and what stands there instead.
+    /// The other form of the name at the start of `rest`: the number of bytes to replace, and the replacement.
     fn name(&mut self, rest: &str, word: &str, expression: bool) -> Option<(usize, String)> {
         let behind = rest.get(word.len()..).unwrap_or_default();
         let sign = WORDS.iter().find(|(name, _)| expression && *name == word);
@@ -270,7 +270,8 @@ impl Walk {
     }
 }
 
-/// The word for a sign of an expression at a byte, with the sign's length. One without blanks around it stays.
+/// The word for a sign of an expression at a byte, with the length of the sign. A sign without blanks around it
+/// stays.
 fn sign(text: &str, at: usize) -> Option<(usize, String)> {
     let rest = text.get(at..)?;
     if rest.starts_with('!') && !rest.starts_with("!=") {
@@ -281,7 +282,7 @@ fn sign(text: &str, at: usize) -> Option<(usize, String)> {
     (sign.len() == 2 && apart).then(|| (sign.len(), (*word).to_owned()))
 }
 
-/// Ids of the tasks in an element, and of those that lend them theirs; with its place what an author wrote.
+/// The ids of the tasks in an element and in tasks that lend theirs. Ids that an author wrote have a place.
 fn ids_of(element: &Element, out: &mut Vec<(String, Option<Bytes>)>) {
     let tasks = element.elements().filter(|child| is_operator_element(&child.name));
     for (index, task) in tasks.enumerate() {

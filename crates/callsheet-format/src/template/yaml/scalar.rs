@@ -1,18 +1,18 @@
-//! The text of a scalar with the places of its words in the file.
+//! The text of a scalar, with the places of its words in the file.
 
 use callsheet_core::template::Bytes;
 
 use crate::template::xml::Mapped;
 
-/// Words that older YAML reads as true or false, and a person too.
+/// Words that older YAML versions and many people read as true or false.
 const TRUTH: [&str; 6] = ["yes", "no", "on", "off", "y", "n"];
 
-/// Whether a word without quotes may be meant as true or false.
+/// Whether a word without quotes may have been intended as true or false.
 pub(super) fn is_truth_word(text: &str) -> bool {
     TRUTH.iter().any(|word| word.eq_ignore_ascii_case(text))
 }
 
-/// A decoded scalar that stands at `span` of the file: each word is found again between the blanks, quotes and escapes.
+/// Maps a decoded scalar at `span` to the file. Each word is located between blanks, quotes and escapes.
 pub(super) fn mapped(file: &str, text: &str, span: Bytes) -> Mapped {
     let mut out = Mapped::default();
     let source = file.get(span.start..span.end).unwrap_or_default();
@@ -24,7 +24,7 @@ pub(super) fn mapped(file: &str, text: &str, span: Bytes) -> Mapped {
         let straight =
             [0, skipped].into_iter().find(|skip| rest.get(*skip..).is_some_and(|rest| rest.starts_with(bare)));
         let start = at + straight.unwrap_or(skipped);
-        // A word with escapes is as long as it is written.
+        // The length of a word with escapes is its length as written.
         let behind = source.get(start..).unwrap_or_default();
         let length = match straight {
             Some(_) => bare.len(),
@@ -37,7 +37,7 @@ pub(super) fn mapped(file: &str, text: &str, span: Bytes) -> Mapped {
     out.ending(span.end)
 }
 
-/// The same as text between tags: of several lines the first one stands as far in as it is written.
+/// Maps a scalar like text between tags. The first of several lines keeps its indentation as written.
 pub(super) fn block(words: &Mapped) -> Mapped {
     let mut out = Mapped::default();
     if words.as_str().contains('\n') {

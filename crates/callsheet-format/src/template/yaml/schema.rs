@@ -1,5 +1,5 @@
-//! The short form as a JSON Schema for editors, made of the table of keys. The reader stays the judge: which keys go together
-//! no schema says in words that help.
+//! The short form as a JSON Schema for editors, generated from the table of keys. Only the reader decides what is
+//! valid, because a schema cannot explain which keys go together.
 
 use callsheet_core::nouns::LimitRange;
 use serde_json::{Map, Value, json};
@@ -95,7 +95,7 @@ fn attribute_of(row: Option<&'static Element>, name: &str) -> Value {
     known.map_or(json!({"type": "string"}), |known| of_kind(known.kind))
 }
 
-/// The kind of value that an element holds.
+/// The kind of value that an element contains.
 fn content(name: &str) -> Kind {
     use crate::template::grammar::Content;
     match row(name).map(|row| row.content) {

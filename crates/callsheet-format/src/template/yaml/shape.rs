@@ -1,4 +1,4 @@
-//! Shapes: what `gives` says of a result, and the JSON Schema that it stands for (spec 2.8).
+//! Shapes: the value of `gives`, and the JSON Schema for it (spec 2.8).
 
 use callsheet_core::template::Code;
 use serde_json::{Map, Value, json};
@@ -6,22 +6,22 @@ use serde_json::{Map, Value, json};
 use crate::template::report::Draft;
 use crate::yaml::{Node, Value as Yaml};
 
-/// Words of a type.
+/// The words for types.
 const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
 
-/// What a result looks like.
+/// The form of a result.
 #[derive(Debug)]
 pub(super) enum Shape {
-    /// A type, a type and `[]`, several types, or words of which one is meant.
+    /// A type, a type followed by `[]`, several types, or several words of which one is expected.
     Word(String),
-    /// A list of one shape.
+    /// A list whose elements have one shape.
     List(Box<Self>),
-    /// A map; a field with `?` may be missing.
+    /// A map. A field with `?` may be missing.
     Fields(Vec<(String, Self)>),
 }
 
 impl Shape {
-    /// As an author wrote it.
+    /// The shape as an author wrote it.
     pub(super) fn of_node(node: &Node) -> Result<Self, Box<Draft>> {
         match &node.value {
             Yaml::Scalar { text, .. } if word(text).is_some() => Ok(Self::Word(text.clone())),
@@ -30,7 +30,7 @@ impl Shape {
             Yaml::List(items) => match items.as_slice() {
                 [one] => Ok(Self::List(Box::new(Self::of_node(one)?))),
                 _ => {
-                    let message = "a list in a shape has one element, the shape of all";
+                    let message = "a list in a shape has exactly one element: the shape of all elements";
                     let draft = Draft::new(Code::T034, node.span, message);
                     Err(Box::new(draft.advice("write [string], or a map of fields")))
                 }
@@ -50,15 +50,15 @@ impl Shape {
         }
     }
 
-    /// Of a JSON Schema that says no more than a shape can.
+    /// The shape for a JSON Schema, if the schema says no more than a shape can say.
     pub(super) fn of_schema(schema: &Value) -> Option<Self> {
         let shape = read(schema)?;
-        // Byte by byte: models are shown it, and the order of keys is part of what they see.
+        // Compares byte by byte, because models see the schema, including the order of its keys.
         let text = |value: &Value| value.to_string();
         (text(&shape.schema()) == text(schema)).then_some(shape)
     }
 
-    /// The JSON Schema that it stands for.
+    /// The JSON Schema for the shape.
     pub(super) fn schema(&self) -> Value {
         match self {
             Self::Word(text) => word(text).unwrap_or_default(),
@@ -77,7 +77,7 @@ impl Shape {
     }
 }
 
-/// A field's name without its mark.
+/// The name of a field without its mark.
 fn bare(name: &str) -> &str {
     name.strip_suffix('?').unwrap_or(name)
 }

@@ -1,4 +1,4 @@
-//! Tasks: what a map of keys does, and the elements of its operator.
+//! Tasks: what a map of keys means, and the elements of its operator.
 
 use callsheet_core::template::{Bytes, Code};
 
@@ -9,7 +9,7 @@ use crate::template::report::Draft;
 use crate::template::xml::{Element, Item, Mapped};
 use crate::yaml::{Node, Value};
 
-/// Keys that say what a task does, with its kind.
+/// The keys that say what a task does, with the kinds of task.
 const MARKS: &[(&str, Kinds)] = &[
     ("ask", Kinds::ASK),
     ("run", Kinds::RUN),
@@ -21,7 +21,7 @@ const MARKS: &[(&str, Kinds)] = &[
     ("test", Kinds::LOOP),
 ];
 
-/// Kinds that are written as a `task`, with the word of `type`.
+/// The kinds that are written as a `task`, with the word of `type`.
 const TYPES: &[(Kinds, &str)] = &[
     (Kinds::ASK, "atomic"),
     (Kinds::RUN, "script"),
@@ -31,12 +31,12 @@ const TYPES: &[(Kinds, &str)] = &[
     (Kinds::LOOP, "director_evaluator_loop"),
 ];
 
-/// Keys of a task with `each` that are never those of the task that runs for each element.
+/// Keys of a task with `each` that never belong to the task for each element.
 pub(super) const OF_THE_WHOLE: [&str; 4] = ["each", "at_once", "on_error", "about"];
 
-/// Where a task stands.
+/// The place of a task.
 pub(super) struct Place {
-    /// Its name, or its first key.
+    /// The range of its name, or of its first key.
     pub(super) tag: Bytes,
     pub(super) span: Bytes,
     /// Its name among its siblings.
@@ -44,23 +44,24 @@ pub(super) struct Place {
     pub(super) outermost: bool,
 }
 
-/// The word of `type` of a kind.
+/// The `type` of a kind.
 fn type_word(kind: Kinds) -> &'static str {
     TYPES.iter().find(|(known, _)| *known == kind).map_or("atomic", |(_, word)| word)
 }
 
-/// The kind of a word of `type`.
+/// The kind for a `type`.
 pub(super) fn kind_of_type(word: &str) -> Kinds {
     TYPES.iter().find(|(_, known)| *known == word).map_or(Kinds::ASK, |(kind, _)| *kind)
 }
 
-/// Whether tasks of this kind pass results on to tasks that do not name them, unless their context says otherwise.
+/// Whether tasks of this kind pass results to tasks that do not name them, unless their context settings say
+/// otherwise.
 pub(super) fn passes_on(kind: Kinds) -> bool {
     types_of(type_word(kind)).is_some_and(|(_, facts)| facts.role.settings.accumulate_data)
 }
 
 impl Builder<'_> {
-    /// The task of a slot.
+    /// Builds the task of a slot.
     pub(super) fn task_of(&mut self, node: &Node, name: &str) -> Option<Element> {
         let Value::Map(entries) = &node.value else {
             let message = format!("`{name}` holds a task, not {}", node.value.kind());
@@ -72,7 +73,7 @@ impl Builder<'_> {
         self.task(keys, Place { tag, span: node.span, id: None, outermost: false })
     }
 
-    /// Tasks of a list, each with its name.
+    /// Builds the tasks of a list, each with its name.
     pub(super) fn steps(&mut self, node: &Node) -> Vec<Element> {
         let Value::List(items) = &node.value else {
             self.tell(
@@ -109,7 +110,7 @@ impl Builder<'_> {
         self.task(keys, Place { tag: key.span, span: joined(key.span, value.span), id: Some(id), outermost: false })
     }
 
-    /// A task by its keys.
+    /// Builds a task from its keys.
     pub(super) fn task(&mut self, keys: Keys<'_>, mut place: Place) -> Option<Element> {
         let Keys { mut found, unknown } = keys;
         if let Some(index) = found.iter().position(|found| found.key.name == "id") {
@@ -158,13 +159,13 @@ impl Builder<'_> {
         }
     }
 
-    /// Tells of a key that this kind of task does not have.
+    /// Reports a key that this kind of task does not have.
     fn misplaced(&mut self, found: Found<'_>, what: &str) {
         let draft = Draft::new(Code::T012, found.at, format!("`{}` does not belong to {what}", found.key.name));
         self.add(draft.found(found.key.name).advice("move or remove it"));
     }
 
-    /// An element that is written as a `task`.
+    /// Builds an element that is written as a `task`.
     fn typed(&mut self, kind: Kinds, found: &[Found<'_>], place: &Place) -> Element {
         let mut out = element("task", place.tag, place.span);
         let word = type_word(kind);
@@ -186,7 +187,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What holds where nothing is written: a description, no tools, and of earlier tasks only what is named.
+    /// Adds the defaults: a description, no tools, and only those results of earlier tasks that are named.
     fn defaults(&mut self, out: &mut Element, kind: Kinds, found: &[Found<'_>], place: &Place) {
         let has = |name: &str| found.iter().any(|found| found.key.name == name);
         if !has("about") && kind == Kinds::ASK {
@@ -204,7 +205,7 @@ impl Builder<'_> {
             }
             let name = self.names.last().cloned().unwrap_or_default();
             let mut about = element("description", place.tag, place.tag);
-            // A name is no placeholder.
+            // A name must not be read as a placeholder.
             about.items.push(Item::Text(Mapped::made(&name.replace("{{", "{{{{"), place.tag)));
             out.items.insert(0, Item::Element(about));
         }
@@ -219,7 +220,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Tasks at once.
+    /// Builds tasks that run at the same time.
     fn group(&mut self, found: &[Found<'_>], place: Place) -> Element {
         let mut out = element("parallel", place.tag, place.span);
         self.identify(&mut out, &place);
@@ -233,7 +234,7 @@ impl Builder<'_> {
         out
     }
 
-    /// A task for each element. With `do`, the other keys are of the whole.
+    /// Builds a task for each element. With `do`, the other keys belong to the whole.
     fn each(&mut self, found: Vec<Found<'_>>, unknown: bool, place: Place) -> Option<Element> {
         let explicit = found.iter().find(|found| found.key.name == "do").copied();
         let (own, inner): (Vec<_>, Vec<_>) = found.into_iter().partition(|found| {
@@ -258,7 +259,7 @@ impl Builder<'_> {
         Some(out)
     }
 
-    /// `if` with `else`, or `choose`.
+    /// Builds `if` with `else`, or `choose`.
     fn choice(&mut self, found: Vec<Found<'_>>, unknown: bool, place: Place) -> Option<Element> {
         let mut out = element("cond", place.tag, place.span);
         self.identify(&mut out, &place);
@@ -284,7 +285,7 @@ impl Builder<'_> {
         Some(out)
     }
 
-    /// An entry of `choose`.
+    /// Builds an entry of `choose`.
     fn case(&mut self, item: &Node) -> Option<Element> {
         let Value::Map(entries) = &item.value else {
             self.tell(Code::T012, item.span, "an entry of `choose` is a task with `if`", "write `- if: …`");
@@ -311,7 +312,7 @@ impl Builder<'_> {
         self.tested(*test, inner, keys.unknown, &place)
     }
 
-    /// A task under a condition.
+    /// Builds a task under a condition.
     fn tested(&mut self, test: Found<'_>, inner: Vec<Found<'_>>, unknown: bool, place: &Place) -> Option<Element> {
         let mut out = element("case", test.at, place.span);
         let expression = self.word(test.value, "if").unwrap_or_default();
@@ -327,7 +328,7 @@ impl Builder<'_> {
         Some(out)
     }
 
-    /// A call: with values that may be missing it is a task with `ref`.
+    /// Builds a call. With values that may be missing, it is a task with `ref`.
     fn call(&mut self, found: &[Found<'_>], place: Place) -> Option<Element> {
         for one in found.iter().filter(|found| !found.key.of.has(Kinds::CALL)) {
             self.misplaced(*one, "a task with `call`");
@@ -356,7 +357,7 @@ impl Builder<'_> {
     }
 }
 
-/// The key that says what a task of a kind does.
+/// The key that says what a task of this kind does.
 fn mark_of(kind: Kinds) -> &'static str {
     match kind {
         Kinds::EACH => "each",

@@ -1,4 +1,4 @@
-//! Elements as the short form: the way back of the builder (spec 2.8).
+//! Writes elements in the short form: the reverse of the builder (spec 2.8).
 
 use callsheet_core::template::{Filled, Template};
 use serde_json::Value as Json;
@@ -12,12 +12,12 @@ use crate::template::print::print_templates;
 use crate::template::read::{split_command, split_params};
 use crate::template::xml::{self, BLANKS, Element, Item, Mode};
 
-/// Seconds of a process where nothing is written.
+/// The default time limit of a process in seconds.
 const TIMEOUT: &str = "300";
 
 type Entries = Vec<(String, Out)>;
 
-/// Templates in the short form, one document each, and what it cannot say of them, in words.
+/// Prints templates in the short form, one document each. Also returns what the short form cannot express, in words.
 pub fn print_short<'a>(templates: impl IntoIterator<Item = &'a Template>) -> (String, Vec<String>) {
     let mut out = String::new();
     let mut lost = Vec::new();
@@ -43,7 +43,7 @@ pub fn print_short<'a>(templates: impl IntoIterator<Item = &'a Template>) -> (St
     (out, lost)
 }
 
-/// A task that is a template of its own name, inside one.
+/// Turns a task that is a template with its own name into a template with that task.
 fn outermost(element: &Element) -> Element {
     if element.name == "template" {
         return element.clone();
@@ -54,12 +54,12 @@ fn outermost(element: &Element) -> Element {
 }
 
 struct Writer {
-    /// The nearest name around.
+    /// The nearest surrounding name.
     name: String,
     lost: Vec<String>,
 }
 
-/// The text of an element as it is read: without the indent that all lines share.
+/// The text of an element as it is read: without the indentation that all lines share.
 fn text(element: &Element) -> String {
     let mut all = xml::Mapped::default();
     for item in &element.items {
@@ -78,12 +78,12 @@ fn word<'e>(element: &'e Element, name: &str) -> Option<&'e str> {
     element.attribute(name).map(|attribute| attribute.value.as_str())
 }
 
-/// Whether a text alone would be a reference.
+/// Whether the text alone would be read as a reference.
 fn is_reference(text: &str) -> bool {
     Filled::read(text.trim()).0.single().is_some()
 }
 
-/// Words with commas between them.
+/// Comma-separated words.
 fn words(list: &str) -> Out {
     let words: Vec<&str> = list.split(',').map(str::trim).filter(|word| !word.is_empty()).collect();
     match words.as_slice() {
@@ -133,7 +133,7 @@ impl Writer {
         sorted(out)
     }
 
-    /// The keys of a task. `is_step`: its name is said elsewhere.
+    /// The keys of a task. `is_step` means that its name is written elsewhere.
     fn task(&mut self, element: &Element, is_step: bool, outermost: bool) -> Entries {
         let mut out = Entries::new();
         if let Some(id) = word(element, "id").filter(|_| !is_step || outermost) {
@@ -154,7 +154,7 @@ impl Writer {
         sorted(out)
     }
 
-    /// A task in a slot.
+    /// The keys of a task in a slot.
     fn slot(&mut self, element: &Element) -> Entries {
         element.elements().next().map(|task| self.task(task, false, false)).unwrap_or_default()
     }
@@ -217,7 +217,7 @@ impl Writer {
         }
     }
 
-    /// The task of `each`: beside its keys if they cannot be taken for those of the whole.
+    /// Writes the task of `each`. Its keys are nested if they could be mistaken for those of the whole.
     fn body(&mut self, body: &Element, out: &mut Entries) {
         let own = self.slot(body);
         let unclear = ["do", "if", "else", "choose", "id"];
@@ -349,7 +349,7 @@ impl Writer {
         out.push(entry("choose", Out::List(list)));
     }
 
-    /// A task beside its condition, if its keys cannot be taken for those of the choice.
+    /// Writes a task under a condition. Its keys are nested if they could be mistaken for those of the choice.
     fn case(&mut self, case: &Element) -> Entries {
         let mut out = vec![entry("if", Out::Exact(word(case, "test").unwrap_or_default().to_owned()))];
         let task = self.slot(case);
@@ -389,7 +389,7 @@ impl Writer {
         out.push(entry("with", value));
     }
 
-    /// A value that is given. `with_name`: its name is one of its keys.
+    /// Writes a value for a task or a call. `with_name` means that its name is one of its keys.
     fn given(&mut self, element: &Element, with_name: bool) -> Out {
         let mut long = Entries::new();
         let mut short = Out::Null;
@@ -427,7 +427,7 @@ impl Writer {
     }
 }
 
-/// The name that the table has for one of the grammar.
+/// The name in the table for a name of the grammar.
 fn own(name: &str) -> &'static str {
     let attributes = KEYS.iter().filter_map(|key| match key.to {
         To::Attribute(to) => Some(to),
@@ -436,7 +436,7 @@ fn own(name: &str) -> &'static str {
     attributes.into_iter().find(|to| *to == name).unwrap_or_default()
 }
 
-/// The key that stands for a child of a task.
+/// The key for a child of a task.
 fn key_of_child(name: &str, kind: Kinds) -> Option<&'static Key> {
     KEYS.iter().find(|key| {
         let to = match key.to {
@@ -469,7 +469,7 @@ fn environment(child: &Element, out: &mut Entries) {
     }
 }
 
-/// Parameters, a line each where one says more than a default.
+/// Writes parameters, each on its own line if one of them has more than a default.
 fn parameters(params: Entries) -> Out {
     let long = params.iter().any(|(_, value)| matches!(value, Out::Map(_)));
     if long { Out::Task(params) } else { Out::Map(params) }
@@ -530,7 +530,7 @@ fn json(value: &Json) -> Out {
         Json::String(text) => {
             let other = text.parse::<serde_json::Number>().is_ok()
                 || ["true", "false", "null", "~"].iter().any(|word| word.eq_ignore_ascii_case(text));
-            // A text in the quotes of JSON is one in those of YAML.
+            // A JSON string in quotes is also a YAML string in quotes.
             if other { Out::Bare(value.to_string()) } else { Out::Exact(text.clone()) }
         }
         Json::Array(items) => Out::List(items.iter().map(json).collect()),

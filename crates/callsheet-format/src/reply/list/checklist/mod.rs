@@ -21,7 +21,7 @@ use items::{Item, REVIEW, Written};
 use order::{Place, places};
 pub use write::{Checklist, Lost, write_checklist};
 
-/// Most paths that are looked up for the words of one item. Pasted text may name any number.
+/// The maximum number of paths that are looked up for the words of one item. Pasted text may name any number.
 const MOST: usize = 20;
 
 /// Whether a text is a checklist.

@@ -14,7 +14,7 @@ use crate::reply::references::{is_none, written_links};
 use super::super::format::label;
 use super::items::{AFTER, Item, Key};
 
-/// Longest name that is made from the words of an item, in characters.
+/// The longest name that is made from the words of an item, in characters.
 const LONGEST: usize = 40;
 
 /// An item as a task, before its values are read.

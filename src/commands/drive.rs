@@ -308,13 +308,22 @@ fn tell_of_retry(setup: &Setup, run: &RunView, id: &RunId) {
         tell!("Next: add files or go to a folder that has some, then ask again: {call} run \"…\"");
     }
     let problems = problems.into_iter().filter(|task| !is_lost(run, task));
-    let problems: Vec<&str> = problems.map(|task| task.task.slug.as_str()).collect();
+    let problems: Vec<&TaskRun> = problems.collect();
+    for limit in problems.iter().filter_map(|task| run.limit_of_failure(task)) {
+        tell_of_limit(setup, id, limit);
+    }
+    let problems: Vec<&str> = problems.iter().map(|task| task.task.slug.as_str()).collect();
     let unwritten = run.unwritten();
     if !problems.is_empty() {
         tell!("Next: {call} retry {id} {}", problems.join(" "));
     } else if !unwritten.is_empty() {
         tell!("Next: {call} continue {id} \"Write {}\"", term::one_line(&unwritten.join(", "), 300));
     }
+}
+
+/// Prints how to raise the limit of a task that made it fail.
+fn tell_of_limit(setup: &Setup, id: &RunId, (limit, now): (String, f64)) {
+    tell!("  {limit} is {}; raise it: {} resume {id} --limit {limit}=N", amount(now), setup.command);
 }
 
 /// Whether a task does not come back: it is lost itself, or it reads a removed task.
@@ -414,9 +423,7 @@ fn tree_words(
             tell!("  | {line}");
         }
         match run.limit_of_error(error) {
-            Some((limit, now)) => {
-                tell!("  {limit} is {}; raise it: {} resume {id} --limit {limit}=N", amount(now), setup.command);
-            }
+            Some(limit) => tell_of_limit(setup, id, limit),
             None => tell!("  {}", term::one_line(&error.recovery.advice, 200)),
         }
     }

@@ -130,3 +130,24 @@ fn a_script_has_the_time_that_a_person_gives_it() {
     assert!(ended.err.contains("slow.timeout_seconds"), "the error names what raises it: {}", ended.err);
     garden.expect(0, &["resume", &run_of(&garden), "--limit", "slow.timeout_seconds=60", "--approval", "never"]);
 }
+
+/// A task of a sheet that its own limit ended names the limit and the command, and continues once the limit is raised.
+///
+/// covers: 12.6
+#[test]
+fn the_error_of_a_task_of_a_sheet_names_its_limit() {
+    let mut garden = TestProject::scripted("[default]\ntext = \"## Result summary\"\n");
+    let skill = "---\nname: tea\ndescription: Makes tea.\nlimits:\n  max_calls: 1\nrefine: never\n---\nMake it.\n---\nMake it.\n";
+    garden.write(".callsheet/skills/tea.md", skill);
+    garden.write(
+        "work.md",
+        "## Goals / summary\nTea.\n\n## Tasks\n- **Name** Tea\n- **What is needed** Tea.\n- **Skill** tea\n- **Expected output** Tea.\n",
+    );
+    let ended = garden.expect(5, &["run", "--sheet", "work.md", "--set", "iterate=never"]);
+    let run = run_of(&garden);
+    let told = format!("tea.max_calls is 1; raise it: callsheet resume {run} --limit tea.max_calls=N");
+    assert!(ended.err.contains(&told), "{}", ended.err);
+    garden.follow_text("[default]\ntext = \"## Result summary\\nGreen tea.\"\n");
+    let raised = garden.expect(0, &["resume", &run, "--limit", "tea.max_calls=3"]);
+    assert_eq!(raised.out, "Green tea.\n", "{}", raised.err);
+}

@@ -84,6 +84,11 @@ impl RunView {
         self.run.limit_of_error(error)
     }
 
+    /// The limit of a task of a sheet that made it fail, as `TASK.NAME`, and its current value.
+    pub fn limit_of_failure(&self, task: &TaskRun) -> Option<(String, f64)> {
+        self.run.limit_of_failure(task)
+    }
+
     /// The run as a whole.
     pub fn about(&self) -> About<'_> {
         About::of(&self.run)

@@ -12,6 +12,7 @@ use super::commands::{check_part, check_redo};
 use super::effect::Effect;
 use super::execution::Execution;
 use super::explain::{Explainer, Why};
+use super::failure::Cause;
 use super::mounts::{FailedCall, failed_calls};
 use super::operators::{NodeInstance, OpState, TreeQuery, limit_of_error};
 use super::scheduler::exclusive_tool;
@@ -189,6 +190,14 @@ impl Run {
     /// The limit of a template task that caused an error, as `TASK.NAME`, and its current value.
     pub fn limit_of_error(&self, error: &TaskError) -> Option<(String, f64)> {
         limit_of_error(self, error)
+    }
+
+    /// The limit of a task of a sheet that made it fail, as `TASK.NAME`, and its current value.
+    pub fn limit_of_failure(&self, task: &TaskRun) -> Option<(String, f64)> {
+        let Cause::Limit(limit) = task.failure()?.cause else { return None };
+        let name = format!("{}.{}", task.task.slug, limit.name());
+        let now = self.limit_bound(&name)?;
+        Some((name, now))
     }
 
     /// How much of each limit of the run is used.

@@ -111,7 +111,7 @@ impl Steps<'_> {
                 task.refined = Refined::Done;
             }
             ReferenceStage::Skip => task.refined = Refined::Due,
-            ReferenceStage::Start if may_refine && !task.sent_back => {
+            ReferenceStage::Start if may_refine && !task.sent_back && task.task.for_each.is_none() => {
                 task.send_back();
                 TaskChange(self.0).enter(slug, TaskPhase::Refining);
             }

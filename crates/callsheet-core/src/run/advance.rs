@@ -7,7 +7,7 @@ use super::execute::Executing;
 use super::joins::Joins;
 use super::limit::Limit;
 use super::next_stage::NextStage;
-use super::operators::Trees;
+use super::operators::{TreeQuery, Trees};
 use super::reviews::Reviews;
 use super::schedule::Schedule;
 use super::state::Stage;
@@ -45,8 +45,7 @@ impl Advancing<'_> {
     fn pass(&mut self) -> bool {
         let calls = self.0.operators.are_at_work();
         if calls {
-            // Budgets of a tree are shared, so a log entry of one leaf may end another.
-            self.0.tasks.look_again();
+            self.look_at_trees();
         }
         let mut moved = self.end_and_promote();
         if calls {
@@ -75,10 +74,20 @@ impl Advancing<'_> {
         moved
     }
 
+    /// Leaves of trees share budgets and take turns to write, so a log entry of one leaf may concern others.
+    fn look_at_trees(&mut self) {
+        self.0.tasks.refresh();
+        let is_writer = |task| TreeQuery(self.0).is_writer_of_tree(task);
+        let turns = self.0.tasks.changed().any(is_writer);
+        let spent = limits::spent_together(self.0);
+        if self.0.operators.note_spent(spent) || turns {
+            self.0.tasks.look_again();
+        }
+    }
+
     /// One turn of a run of a template.
     fn operate(&mut self) -> bool {
-        // Budgets of the tree are shared, so a log entry of one leaf may end another.
-        self.0.tasks.look_again();
+        self.look_at_trees();
         let mut moved = self.end_and_promote();
         moved |= Trees(self.0).step();
         if self.0.stage() != Stage::Operate {
@@ -129,8 +138,7 @@ impl Advancing<'_> {
     /// `former`: the stage before.
     pub fn schedule_from(&mut self, former: Stage) {
         let run = &mut *self.0;
-        if run.stage() != former || run.operators.has_any() {
-            // What may be done of one task depends on more than it.
+        if run.stage() != former {
             run.in_flight.look_again();
         }
         for place in run.tasks.changed_places().collect::<Vec<_>>() {

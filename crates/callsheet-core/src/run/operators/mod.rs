@@ -27,7 +27,7 @@ mod slugs;
 mod subtask;
 mod tree;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::nouns::{BlobId, ExecutionId, Slug};
@@ -128,6 +128,8 @@ pub struct NodeInstance {
     pub issues: Option<BlobId>,
     /// Its failed task is split by a model (spec 11).
     pub reparse: Option<Box<Reparse>>,
+    /// It has limits of its own that what is below it spends.
+    pub limited: bool,
     /// Time in which something of it held a slot.
     pub clock: Stopwatch,
 }
@@ -142,6 +144,12 @@ impl NodeInstance {
     /// Whether a person had done again what a leaf of its did.
     pub fn is_replaced(&self, leaf: &Slug) -> bool {
         self.former || (1..=self.retried).any(|attempt| leaf::slug(&self.id, attempt) == *leaf)
+    }
+
+    /// Numbers of its children without those that are nested in its inputs, which are opened before it.
+    pub fn parts(&self) -> &[usize] {
+        let nested = self.children.len().saturating_sub(self.tally.opened);
+        self.children.get(nested..).unwrap_or_default()
     }
 
     /// It came back and is no success.
@@ -253,8 +261,22 @@ impl Operators {
 
     /// Tasks of a tree that has not come back.
     pub(super) fn are_at_work(&self) -> bool {
-        let mut tops = self.mounts.iter().filter_map(|mount| self.list.get(mount.top));
-        tops.any(|top| top.closed.is_none() && !top.former)
+        self.list.tops().next().is_some()
+    }
+
+    /// Tasks with limits of their own that have not come back, by number.
+    pub(super) fn limited(&self) -> impl Iterator<Item = usize> {
+        self.list.limited()
+    }
+
+    /// Callers of the trees that have not come back.
+    pub(super) fn callers(&self) -> impl Iterator<Item = &Caller> {
+        self.list.tops().filter_map(|top| self.caller(top.mount))
+    }
+
+    /// Of these accounts nothing is left now. True if it was otherwise at the last look.
+    pub(super) fn note_spent(&mut self, spent: BTreeSet<usize>) -> bool {
+        self.list.note_spent(spent)
     }
 
     /// Whether two tasks are leaves of one place in what runs: handlers or processes one after another, or those of a part

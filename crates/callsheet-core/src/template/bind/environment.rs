@@ -38,25 +38,27 @@ pub enum Datum {
     /// An EvaluationResult as JSON, read like a result; before there was one it is null, and so is all of it.
     Evaluation(Value),
     /// Values by index.
-    List(Vec<Bound>),
+    #[serde(with = "shared")]
+    List(Arc<Vec<Bound>>),
     /// Values by name.
-    Map(BTreeMap<String, Bound>),
+    #[serde(with = "shared")]
+    Map(Arc<BTreeMap<String, Bound>>),
 }
 
-/// A result is recorded whole.
+/// What several hold is recorded whole.
 mod shared {
     use std::sync::Arc;
 
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    use super::TaskResult;
-
-    pub(super) fn serialize<S: Serializer>(result: &Arc<TaskResult>, serializer: S) -> Result<S::Ok, S::Error> {
-        result.as_ref().serialize(serializer)
+    pub(super) fn serialize<T: Serialize, S: Serializer>(value: &Arc<T>, serializer: S) -> Result<S::Ok, S::Error> {
+        value.as_ref().serialize(serializer)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<TaskResult>, D::Error> {
-        TaskResult::deserialize(deserializer).map(Arc::new)
+    pub(super) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Arc<T>, D::Error> {
+        T::deserialize(deserializer).map(Arc::new)
     }
 }
 

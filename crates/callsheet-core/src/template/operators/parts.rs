@@ -104,10 +104,8 @@ pub trait Known: Parts {
     fn trust(&self, part: &Part) -> Trust;
     /// What a part gave, as a name may be bound to it.
     fn bound(&self, part: &Part) -> Bound;
-    /// The node of a part.
-    fn node_of(&self, part: &Part) -> Option<&Node>;
-    /// The parts of a part.
-    fn parts_of(&self, part: &Part) -> Vec<Part>;
+    /// What its first parts gave, so many of them, as names may be bound to it.
+    fn gave_before(&self, count: u32) -> Gave;
     /// Names in scope, with what the task itself bound.
     fn scope(&self) -> Arc<Environment>;
     /// An element that it goes through, with its name.
@@ -120,6 +118,17 @@ pub trait Known: Parts {
     fn steps_told(&self) -> Value;
     /// What its process gave. `goes_on`: a non-zero exit is no failure.
     fn process(&self, goes_on: bool) -> TaskResult;
+}
+
+/// What parts gave, those that came back, in the order they were opened.
+#[derive(Clone, Debug, Default)]
+pub struct Gave {
+    /// Their results.
+    pub results: Arc<Vec<Bound>>,
+    /// The same by their ids.
+    pub by_id: Arc<BTreeMap<String, Bound>>,
+    /// The least trusted of what they are made from.
+    pub trust: Trust,
 }
 
 /// A task that is opened: its inputs are bound.

@@ -69,6 +69,20 @@ impl ChildSlot {
         matches!(self, Self::Input { .. } | Self::Argument { .. } | Self::Match)
     }
 
+    /// Its number among its like, from 1; 0 of what there is only one.
+    pub fn number(&self) -> u32 {
+        match self {
+            Self::Input { index }
+            | Self::Argument { index }
+            | Self::Child { index }
+            | Self::Item { index }
+            | Self::Part { index, .. } => index.saturating_add(1),
+            Self::Turn { iteration, .. } => *iteration,
+            Self::Subtask { call, .. } => call.saturating_add(1),
+            Self::Top | Self::Branch { .. } | Self::Body | Self::Match | Self::Split | Self::Regrown => 0,
+        }
+    }
+
     /// A subtask.
     pub fn is_subtask(&self) -> bool {
         matches!(self, Self::Subtask { .. })

@@ -2,9 +2,11 @@
 
 import json
 import zlib
+from pathlib import Path
 
 # What of a base is used, as in `crates/callsheet-store/src/pack.rs`.
 BASE_BYTES = 24 * 1024
+FACTS = (Path(__file__).resolve().parent.parent / "crates/callsheet-store/src/facts.dict").read_bytes()
 
 
 def unpacked(stored, size, base=None):
@@ -17,7 +19,7 @@ def unpacked(stored, size, base=None):
 
 def facts(connection):
     rows = connection.execute("SELECT body, size FROM facts ORDER BY key")
-    return [json.loads(unpacked(body, size)) for body, size in rows]
+    return [json.loads(unpacked(body, size, FACTS)) for body, size in rows]
 
 
 def blobs(connection):

@@ -26,6 +26,9 @@ use callsheet_core::visible::readable;
 use callsheet_runtime::ports::RunSummary;
 use callsheet_runtime::shown::{Shown, mask};
 
+/// Tasks up to which a report tells each whole. Of more it tells so those that failed or changed files.
+const WHOLE: usize = 200;
+
 /// The input of a report.
 struct Source<'a> {
     /// Name of the run.

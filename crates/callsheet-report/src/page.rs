@@ -3,7 +3,7 @@
 use callsheet_app::{Joined, RunView};
 use callsheet_core::nouns::Slug;
 use callsheet_core::record::Outcome;
-use callsheet_core::view::outcome_word;
+use callsheet_core::view::{outcome_word, thousands};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::changes::changes;
@@ -11,7 +11,7 @@ use crate::cost::cost;
 use crate::tasks::tasks;
 use crate::timeline::{TIMELINE_STYLE, timeline};
 use crate::troubles::troubles;
-use crate::{Source, markdown, shown};
+use crate::{Source, WHOLE, markdown, shown};
 
 const PAGE: &str = include_str!("page.css");
 /// The page loads nothing and runs nothing, whatever it contains.
@@ -80,6 +80,18 @@ fn outcome(run: &RunView) -> String {
     word.replace('_', " ")
 }
 
+/// Bytes of an answer.
+const ANSWER: usize = 256 * 1_024;
+
+/// An answer as Markdown; of a very long one the beginning.
+fn answer(text: &str) -> Markup {
+    let beginning = text.get(..text.floor_char_boundary(ANSWER)).unwrap_or(text);
+    html! {
+        (markdown(beginning))
+        @if beginning.len() < text.len() { p.note { "That is the beginning of " (thousands(text.len() as u64)) " bytes. The rest is in the files of the run." } }
+    }
+}
+
 fn answered(source: &Source<'_>) -> Markup {
     let run = source.run;
     let (text, results) = (run.answer(), run.results());
@@ -89,14 +101,15 @@ fn answered(source: &Source<'_>) -> Markup {
             div.answer {
                 @if let Some(result) = &source.of_tree {
                     @let words = result.words();
-                    @if words.trim().is_empty() { p { "The template returned no text." } } @else { (markdown(&words)) }
+                    @if words.trim().is_empty() { p { "The template returned no text." } } @else { (answer(&words)) }
                     @if let Some(error) = &result.error { p.bad { "Failed: " (shown(&error.message)) } }
                 } @else if text.is_empty() {
                     p { "There is no answer: the run is not finished." }
                 } @else if results.len() > 1 && !matches!(run.joined(), Some(Joined::Answer { .. })) {
-                    @for (task, text) in &results { h3 { (shown(&task.task.name)) } (markdown(text)) }
+                    @for (task, text) in results.iter().take(WHOLE) { h3 { (shown(&task.task.name)) } (markdown(text)) }
+                    @if results.len() > WHOLE { p.note { "And " (thousands((results.len() - WHOLE) as u64)) " more results, in the files of the run." } }
                 } @else {
-                    (markdown(&text))
+                    (answer(&text))
                 }
             }
             @if let Some(line) = run.unsupported_line() { p.warning { "Warning: " (shown(&line)) } }

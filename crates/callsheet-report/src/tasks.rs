@@ -6,17 +6,25 @@ use callsheet_core::nouns::Target;
 use callsheet_core::view::{counted, dollars, duration, review_words, thousands, unsupported_line};
 use maud::{Markup, html};
 
-use crate::{Source, markdown, shown};
+use crate::{Source, WHOLE, markdown, shown};
+
+/// Tasks of a large run that a report tells whole, and of which it tells the names.
+const MOST: usize = 1_000;
+const NAMED: usize = 10_000;
 
 /// The section.
 pub(crate) fn tasks(source: &Source<'_>) -> Markup {
     let run = source.run;
     let earlier: Vec<&TaskRun> = run.tasks().filter(|task| run.step_of(&task.task.slug).is_none()).collect();
     let steps = run.steps().len();
+    let all = run.all_tasks().count();
+    if all > WHOLE {
+        return those_that_matter(source, all);
+    }
     html! {
         section {
             h2 { "Tasks" }
-            @if run.all_tasks().next().is_none() { p { "There were no tasks." } }
+            @if all == 0 { p { "There were no tasks." } }
             @for (index, step) in run.steps().iter().enumerate() {
                 @if steps > 1 { h3.section { "Section " (index + 1) } }
                 @for task in step.iter().filter_map(|slug| run.task(slug)) { (with_parts(source, task)) }
@@ -24,6 +32,34 @@ pub(crate) fn tasks(source: &Source<'_>) -> Markup {
             @if !earlier.is_empty() {
                 @if steps > 0 { h3.section { "From earlier lists" } }
                 @for task in earlier { (with_parts(source, task)) }
+            }
+        }
+    }
+}
+
+/// What failed, or changed files; of the others, which would make a file of many megabytes, the names.
+fn those_that_matter(source: &Source<'_>, all: usize) -> Markup {
+    let run = source.run;
+    let wrote = |task: &TaskRun| !task.applied.is_empty();
+    let matters = |task: &&TaskRun| run.standing(task).is_problem() || wrote(task);
+    let (whole, brief): (Vec<&TaskRun>, Vec<&TaskRun>) =
+        run.all_tasks().filter(|task| task.state() != State::Dropped).partition(matters);
+    html! {
+        section {
+            h2 { "Tasks" }
+            p { "Of " (thousands(all as u64)) " tasks, those that failed or changed files:" }
+            @if whole.is_empty() { p { "None." } }
+            @for task in whole.iter().take(MOST) { (one(source, task)) }
+            @if whole.len() > MOST { p { "And " (thousands((whole.len() - MOST) as u64)) " more." } }
+            details {
+                summary { (thousands(brief.len() as u64)) " other tasks" }
+                ul.brief {
+                    @for task in brief.iter().take(NAMED) {
+                        @let state = run.standing(task);
+                        li id=(format!("task-{}", task.task.slug)) { (shown(&task.task.name)) @if state != State::Done { " " (state.as_str()) } }
+                    }
+                }
+                @if brief.len() > NAMED { p { "And " (thousands((brief.len() - NAMED) as u64)) " more." } }
             }
         }
     }

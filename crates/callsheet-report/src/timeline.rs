@@ -61,7 +61,7 @@ pub fn timeline(
                 }
                 @if let Some(zoom) = zoom { (links(zoom, &whole(&timeline))) }
                 div.timeline-scroll tabindex="0" role="region" aria-label="Timeline" { (picture) }
-                @if timeline.tasks().len() > ROWS { p.timeline-more { (timeline.tasks().len() - ROWS) " more tasks are in the table only." } }
+                @if timeline.tasks().len() > ROWS { p.timeline-more { (timeline.tasks().len() - ROWS) " more tasks have no row here." } }
                 (table(&timeline))
             }
         }
@@ -129,6 +129,9 @@ fn legend(timeline: &Timeline<'_>) -> Markup {
     }
 }
 
+/// Lines of the table.
+const LINES: usize = 2_000;
+
 /// A line of the table: when, how long, what, and which task.
 struct Line<'a> {
     from: u64,
@@ -165,8 +168,9 @@ fn table(timeline: &Timeline<'_>) -> Markup {
             div.timeline-scroll tabindex="0" role="region" aria-label="Timeline as a table" {
                 table {
                     thead { tr { th { "Began" } th { "Took" } th { "What" } th { "Task" } } }
-                    tbody { @for line in &lines { (row(timeline, line)) } }
+                    tbody { @for line in lines.iter().take(LINES) { (row(timeline, line)) } }
                 }
+                @if lines.len() > LINES { p.timeline-more { (lines.len() - LINES) " later lines are left out." } }
             }
         }
     }

@@ -8,6 +8,14 @@ use maud::{Markup, html};
 
 use crate::shown;
 
+/// Lines of each kind.
+const MOST: usize = 500;
+
+/// What a heading says of more lines.
+fn of(lines: usize) -> String {
+    if lines > MOST { format!(", the first {MOST} of {lines}") } else { String::new() }
+}
+
 /// The section. Empty if nothing went wrong.
 pub(crate) fn troubles(run: &RunView, omitted: &[String]) -> Markup {
     let problems: Vec<String> = run.all_problems().map(|problem| run.problem_line(&problem)).collect();
@@ -25,22 +33,22 @@ pub(crate) fn troubles(run: &RunView, omitted: &[String]) -> Markup {
                 ul { @for line in omitted { li.bad { (shown(line)) } } }
             }
             @if !problems.is_empty() {
-                h3 { "Failed" }
-                ul { @for line in &problems { li.bad { (shown(line)) } } }
+                h3 { "Failed" (of(problems.len())) }
+                ul { @for line in problems.iter().take(MOST) { li.bad { (shown(line)) } } }
             }
             @if !refused.is_empty() {
-                h3 { "Asked again" }
-                ul { @for call in refused { li { (words(call)) ": " (issues(call)) } } }
+                h3 { "Asked again" (of(refused.len())) }
+                ul { @for call in refused.iter().take(MOST) { li { (words(call)) ": " (issues(call)) } } }
             }
             @if !rejected.is_empty() {
-                h3 { "Changes that could not be applied" }
-                ul { @for call in rejected {
+                h3 { "Changes that could not be applied" (of(rejected.len())) }
+                ul { @for call in rejected.iter().take(MOST) {
                     li { (words(call)) ": " (shown(&call.rejected.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))) }
                 } }
             }
             @if !repaired.is_empty() {
-                h3 { "Repaired by code" }
-                ul { @for call in repaired { li { (words(call)) ": " (repairs(call)) } } }
+                h3 { "Repaired by code" (of(repaired.len())) }
+                ul { @for call in repaired.iter().take(MOST) { li { (words(call)) ": " (repairs(call)) } } }
             }
         }
     }

@@ -13,6 +13,8 @@ fn promises(fault: Fault) -> Vec<&'static str> {
         Fault::HeedsNoLock => vec!["one driver a run", "a run is taken up"],
         // The limit of the run, or that of a task of a tree, whichever is passed first.
         Fault::ForgetsUsage => vec!["no limit is passed", "no token is overspent"],
+        // The no that becomes a yes may be about a command that nothing confines.
+        Fault::TakesNoForYes => vec![promise(fault), promise(Fault::CoversUnheld)],
         _ => vec![promise(fault)],
     }
 }

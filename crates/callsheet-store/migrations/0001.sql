@@ -11,7 +11,8 @@ CREATE TABLE runs (
 );
 
 -- Facts of every run, in the record version they were written in. `key` is the run's id times 2^32 plus the number of the
--- fact: a run's facts stand together and need no index. A body is JSON, as a text or, if it is long, compressed.
+-- fact: a run's facts stand together and need no index. A body is JSON, as a text or, with a `size`, packed as what differs
+-- from common facts.
 CREATE TABLE facts (
     key  INTEGER PRIMARY KEY,
     at   INTEGER NOT NULL,

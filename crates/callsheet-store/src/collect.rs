@@ -11,7 +11,7 @@ use rusqlite::{Connection, params};
 
 use crate::blobs;
 use crate::owner::{Life, Owner};
-use crate::pack::unpack;
+use crate::pack::unpack_fact;
 use crate::sqlite::SqliteStore;
 
 /// A file is left over if its process has not written to it for this long.
@@ -124,7 +124,7 @@ impl SqliteStore {
                 let size: Option<i64> = row.get(0)?;
                 let body = row.get_ref(1)?.as_bytes().unwrap_or_default().to_vec();
                 let size = size.map(|size| usize::try_from(size).unwrap_or(0));
-                marks.note(&unpack(body, size, None).unwrap_or_default());
+                marks.note(&unpack_fact(body, size).unwrap_or_default());
             }
             while let Some(id) = marks.queue.pop() {
                 if let Some(Some(bytes)) = blobs::read(&moment, &id)? {

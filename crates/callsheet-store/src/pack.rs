@@ -9,8 +9,11 @@ use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, 
 
 /// Shorter blobs are stored unchanged.
 const LEAST: usize = 128;
-/// Shorter blobs do not become a base.
-const LEAST_BASE: usize = 512;
+/// Shorter facts are stored unchanged.
+const LEAST_FACT: usize = 48;
+/// What facts are told from: one of each common kind. The facts of every run are packed with these very bytes, so they
+/// never change.
+const FACTS: &[u8] = include_bytes!("facts.dict");
 /// How many bytes of a base are used: its beginning, as far as deflate can look back.
 const BASE_BYTES: usize = 24 * 1024;
 /// A difference must be at least this many times smaller than the text. Otherwise the text becomes a base itself, so
@@ -78,26 +81,24 @@ impl Packer {
         {
             return Packed { hash, base: Some(base.hash), size: Some(bytes.len()), bytes: told };
         }
-        if bytes.len() >= LEAST_BASE {
-            if state.bases.len() >= BASES {
-                state.bases.pop_front();
-            }
-            let beginning = bytes.get(..BASE_BYTES).unwrap_or(bytes);
-            state.bases.push_back(Base { hash: hash.clone(), marks, bytes: beginning.into() });
+        if state.bases.len() >= BASES {
+            state.bases.pop_front();
         }
+        let beginning = bytes.get(..BASE_BYTES).unwrap_or(bytes);
+        state.bases.push_back(Base { hash: hash.clone(), marks, bytes: beginning.into() });
         match state.compress(bytes, None).filter(|small| small.len() < bytes.len()) {
             Some(small) => Packed { hash, base: None, size: Some(bytes.len()), bytes: small },
             None => Packed::plain(hash, bytes),
         }
     }
 
-    /// Compresses a text without a base. `None` if that would not make it smaller.
-    pub fn text(&self, text: &str) -> Option<Vec<u8>> {
-        if text.len() < LEAST_BASE {
+    /// Packs a fact. `None` if that would not make it smaller.
+    pub fn fact(&self, text: &str) -> Option<Vec<u8>> {
+        if text.len() < LEAST_FACT {
             return None;
         }
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        state.compress(text.as_bytes(), None).filter(|small| small.len() < text.len())
+        state.compress(text.as_bytes(), Some(FACTS)).filter(|small| small.len() < text.len())
     }
 }
 
@@ -137,6 +138,11 @@ pub(crate) fn unpack(bytes: Vec<u8>, size: Option<usize>, base: Option<&[u8]>) -
     }
     let ended = decompress.decompress_vec(&bytes, &mut whole, FlushDecompress::Finish).ok()?;
     (ended == Status::StreamEnd && whole.len() == size).then_some(whole)
+}
+
+/// Unpacks a fact.
+pub(crate) fn unpack_fact(bytes: Vec<u8>, size: Option<usize>) -> Option<Vec<u8>> {
+    unpack(bytes, size, Some(FACTS))
 }
 
 /// A text's marks: the largest hash of all its pieces of sixteen bytes, for each of four kinds of hash. Texts with a
@@ -240,6 +246,22 @@ mod tests {
             let base = packed.base.as_ref().and_then(|base| texts.iter().find(|text| BlobId::of(text) == *base));
             assert!(unpack(packed.bytes, packed.size, base.map(Vec::as_slice)).as_ref() == Some(text));
         }
+    }
+
+    #[test]
+    fn facts_are_told_from_common_ones() {
+        let packer = Packer::default();
+        let (prompt, reply) = (BlobId::of(b"prompt"), BlobId::of(b"reply"));
+        let fact = format!(
+            "{{\"event\":\"reply_received\",\"key\":{{\"phase\":\"execute\",\"task\":\"each-2\",\"run\":\"loop\",\"n\":1}},\"prompt\":\"{prompt}\",\"reply\":\"{reply}\"}}"
+        );
+        let small = packer.fact(&fact).unwrap();
+        assert!(small.len() < fact.len() / 2, "{} of {}", small.len(), fact.len());
+        assert_eq!(unpack_fact(small, Some(fact.len())), Some(fact.into_bytes()));
+        assert_eq!(packer.fact("{}"), None);
+        assert_eq!(unpack_fact(b"{}".to_vec(), None).as_deref(), Some(&b"{}"[..]));
+        let known = "8a2ccf848992f2b54c475ff0c96283076f3f85581204b30ebba36776e5e660e6";
+        assert_eq!(BlobId::of(FACTS).as_str(), known, "records that were written with them could not be read any more");
     }
 
     #[test]

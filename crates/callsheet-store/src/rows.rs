@@ -8,7 +8,7 @@ use callsheet_runtime::ports::StoreFault;
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
 
-use crate::pack::unpack;
+use crate::pack::unpack_fact;
 use crate::summary::Columns;
 
 /// A hash in its stored form: 32 bytes.
@@ -62,7 +62,7 @@ impl FactRow {
             ))
         };
         let size = size.map(|size| usize::try_from(size).unwrap_or(0));
-        let body = unpack(body, size, None).ok_or_else(|| broken(&"it is damaged"))?;
+        let body = unpack_fact(body, size).ok_or_else(|| broken(&"it is damaged"))?;
         let event: Event = serde_json::from_slice(&body).map_err(|error| broken(&error))?;
         let orders =
             orders.map_or(Ok(Vec::new()), |orders| serde_json::from_str(&orders)).map_err(|error| broken(&error))?;

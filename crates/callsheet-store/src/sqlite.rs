@@ -127,7 +127,7 @@ impl SqliteStore {
     /// A fact in its stored form: JSON, and its size if it is compressed.
     fn body_of(&self, fact: &LogEntry) -> Result<(Option<i64>, Value), StoreFault> {
         let text = to_json(&fact.event)?;
-        Ok(match self.packer.text(&text) {
+        Ok(match self.packer.fact(&text) {
             Some(small) => (Some(length(text.len())), Value::Blob(small)),
             None => (None, Value::Text(text)),
         })

@@ -106,10 +106,11 @@ impl Visit {
     /// There is no such run, or the store cannot be read.
     pub fn with_run<T>(&self, id: &RunId, see: impl FnOnce(&RunPage<'_>) -> Result<T, Refusal>) -> Result<T, Refusal> {
         let summary = self.record.summary(id)?;
-        let folded = self.record.folded(id)?;
-        let folded = locked(&folded);
+        let known = self.record.folded(id)?;
+        let mut known = locked(&known);
+        let board = known.board(summary.owner.is_some());
+        let folded = &known.folded;
         let gates: Vec<GateView> = self.runs.gates(&folded.run)?.into_iter().map(masked).collect();
-        let board = folded.run.board(summary.owner.is_some());
         see(&RunPage {
             visit: self,
             runs: &*self.runs,

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use callsheet_core::events::{self, Event, LogEntry};
 use callsheet_core::nouns::RunId;
+use callsheet_core::view::Board;
 use callsheet_runtime::ports::RunSummary;
 
 use callsheet_app::{Cursor, Folded, Refusal, RunControl};
@@ -63,11 +64,34 @@ impl Gist {
     }
 }
 
+/// A folded run, and its board as it was drawn last, for all who look at it.
+#[derive(Default)]
+pub(crate) struct Known {
+    pub folded: Folded,
+    board: Option<(Cursor, bool, Arc<Board>)>,
+}
+
+impl Known {
+    /// Its board. `driven`: a process works at it.
+    pub fn board(&mut self, driven: bool) -> Arc<Board> {
+        let cursor = self.folded.cursor();
+        if let Some((at, by, board)) = &self.board
+            && *at == cursor
+            && *by == driven
+        {
+            return Arc::clone(board);
+        }
+        let board = Arc::new(self.folded.run.board(driven));
+        self.board = Some((cursor, driven, Arc::clone(&board)));
+        board
+    }
+}
+
 /// The runs of the project.
 pub(crate) struct Record {
     control: Arc<dyn RunControl>,
     /// The folded runs. The most recently used one is the last.
-    runs: Mutex<Vec<(RunId, Arc<Mutex<Folded>>)>>,
+    runs: Mutex<Vec<(RunId, Arc<Mutex<Known>>)>>,
     gists: Mutex<BTreeMap<RunId, Gist>>,
     listed: Mutex<Option<(Instant, Vec<RunSummary>)>>,
 }
@@ -110,25 +134,25 @@ impl Record {
     }
 
     /// A run after all its entries.
-    pub fn folded(&self, id: &RunId) -> Result<Arc<Mutex<Folded>>, Refusal> {
-        let folded = {
+    pub fn folded(&self, id: &RunId) -> Result<Arc<Mutex<Known>>, Refusal> {
+        let known = {
             let mut runs = locked(&self.runs);
             let known = runs.iter().position(|(known, _)| known == id).map(|at| runs.remove(at).1);
-            let folded = known.unwrap_or_default();
-            runs.push((id.clone(), Arc::clone(&folded)));
+            let known = known.unwrap_or_default();
+            runs.push((id.clone(), Arc::clone(&known)));
             if runs.len() > KEPT {
                 runs.remove(0);
             }
-            folded
+            known
         };
         {
-            let mut folded = locked(&folded);
+            let folded = &mut locked(&known).folded;
             if folded.broken.is_none() {
                 let new = self.control.watch(id, folded.cursor())?;
                 folded.take(new);
             }
         }
-        Ok(folded)
+        Ok(known)
     }
 
     /// The cost and the words of a run. Only new entries of its log are read.

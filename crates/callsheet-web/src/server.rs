@@ -203,6 +203,7 @@ fn view(what: &str, asked: &BTreeMap<String, String>) -> Option<View> {
     let number = |name: &str| asked.get(name).and_then(|number| number.parse::<u64>().ok());
     Some(match what {
         "" => View::Board(asked.get("task").map(Slug::new)),
+        "tasks" => View::Tasks(number("from").unwrap_or(0)),
         "timeline" => View::Timeline(number("from").zip(number("to")).filter(|(from, to)| from < to)),
         "changes" => View::Changes,
         "sheet" => View::Sheet,
@@ -274,7 +275,7 @@ async fn report(visit: Visit, Path(run): Path<String>) -> Response {
     let made = blocking(&visit, move |app| {
         let summary = app.record.summary(&id)?;
         let folded = app.record.folded(&id)?;
-        let report = callsheet_report::report(&*app.runs, &summary, &locked(&folded));
+        let report = callsheet_report::report(&*app.runs, &summary, &locked(&folded).folded);
         Ok((format!("attachment; filename=\"{}.html\"", summary.run), report))
     });
     match made.await {

@@ -1,6 +1,8 @@
 //! Outputs of earlier tasks that reach a later one (spec 5): which, how much of them, and which of their notes say
 //! something.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -58,70 +60,100 @@ impl Entry {
     }
 }
 
-impl Evaluator<'_> {
-    /// Outputs of earlier children that reach a task, outer ones first.
-    pub(super) fn earlier_entries(&self, op: &NodeInstance) -> Vec<Entry> {
+/// An entry with its size, whole and without its content.
+#[derive(Debug)]
+pub(super) struct Told {
+    entry: Entry,
+    size: usize,
+    bare: Option<usize>,
+}
+
+impl Told {
+    pub fn of(entry: Entry) -> Self {
+        let bare = entry.content.is_some().then(|| size(&without_content(&entry)));
+        Self { size: size(&entry), bare, entry }
+    }
+}
+
+impl<'a> Evaluator<'a> {
+    /// The tasks above one whose other children tell it of their outputs, outer ones first, each with its node and the
+    /// place below it.
+    fn tellers(&self, op: &NodeInstance) -> Vec<(&'a NodeInstance, &'a Node, ChildSlot)> {
         let refuses =
             |op: &NodeInstance| self.node(op).is_some_and(|node| node.context.explicit.accumulate_data == Some(false));
-        if refuses(op) {
-            return Vec::new();
-        }
-        let mut inner = op;
         let mut found = Vec::new();
-        while let Some(above) = self.parent(inner) {
-            if above.place.is_subtask() {
-                inner = above;
+        if refuses(op) {
+            return found;
+        }
+        let (mut place, mut above) = (op.place, self.parent(op));
+        while let Some(teller) = above {
+            let inner = std::mem::replace(&mut place, teller.place);
+            above = self.parent(teller);
+            if teller.place.is_subtask() {
                 continue;
             }
-            let Some(node) = self.node(above) else { break };
+            let Some(node) = self.node(teller) else { break };
             if !node.kind.facts().transparent {
                 let settings = node.context.settings;
                 if settings.accumulate_data {
-                    let own = self.accumulated(above, node, inner.place, settings.accumulation_format);
-                    found.splice(0..0, own);
+                    found.push((teller, node, inner));
                 }
                 if settings.inherit_context != InheritContext::Full {
                     break;
                 }
             }
-            inner = above;
         }
+        found.reverse();
         found
     }
 
-    /// The entries of `earlier_entries` within their caps, without entries that say nothing.
-    pub(super) fn told_entries(&self, op: &NodeInstance) -> (Vec<Entry>, usize) {
-        let (mut entries, dropped) = capped(self.earlier_entries(op));
-        entries.retain(|entry| !entry.parts().is_empty());
-        (entries, dropped)
+    /// Outputs of earlier children that reach a task and say something, outer ones first.
+    fn earlier(&self, op: &NodeInstance) -> Vec<Arc<Told>> {
+        let tellers = self.tellers(op).into_iter();
+        tellers.flat_map(|(teller, node, place)| self.told_by(teller, node, place)).collect()
     }
 
-    fn accumulated(
-        &self,
-        above: &NodeInstance,
-        node: &Node,
-        place: ChildSlot,
-        format: AccumulationFormat,
-    ) -> Vec<Entry> {
-        let before = self.children(above).into_iter().filter(|child| child.closed.is_some() && child.place != place);
-        let chosen = before.filter(|child| node.kind.operator().tells(child.place, place));
-        let entries = (1..).zip(chosen).map(|(step, child)| {
-            let id = self.node(child).and_then(|node| node.id.clone());
-            let result = self.result(child);
-            entry(step, id.unwrap_or_else(|| child.id.as_str().to_owned()), &result, words(&result), format)
-        });
-        entries.collect()
+    /// Names of the earlier children, whether they say something or not.
+    pub(super) fn earlier_names(&self, op: &NodeInstance) -> Vec<String> {
+        let named = |(teller, node, place): (&'a NodeInstance, &'a Node, ChildSlot)| {
+            let tells = move |child: &&NodeInstance| {
+                child.closed.is_some() && child.place != place && node.kind.operator().tells(child.place, place)
+            };
+            self.children(teller).into_iter().filter(tells).map(|child| self.name_of(child))
+        };
+        self.tellers(op).into_iter().flat_map(named).collect()
+    }
+
+    fn name_of(&self, child: &NodeInstance) -> String {
+        let id = self.node(child).and_then(|node| node.id.clone());
+        id.unwrap_or_else(|| child.id.as_str().to_owned())
+    }
+
+    /// The same as entries.
+    pub(super) fn earlier_entries(&self, op: &NodeInstance) -> Vec<Entry> {
+        self.earlier(op).iter().map(|told| told.entry.clone()).collect()
+    }
+
+    /// The same within their caps, and how many were dropped.
+    pub(super) fn told_entries(&self, op: &NodeInstance) -> (Vec<Entry>, usize) {
+        capped(&self.earlier(op))
+    }
+
+    /// The entry of a child for a later one.
+    pub(super) fn entry_of(&self, child: &NodeInstance, format: AccumulationFormat) -> Entry {
+        let result = self.result(child);
+        entry(child.place.number(), self.name_of(child), &result, words(&result), format)
     }
 
     /// Entries of the steps of a sequence, for its own notes.
     pub(super) fn step_entries(&self, op: &NodeInstance, format: AccumulationFormat) -> Vec<Entry> {
         let steps = self.children(op).into_iter().filter(|child| matches!(child.place, ChildSlot::Child { .. }));
-        let entries = (1..).zip(steps.filter(|child| child.closed.is_some())).map(|(step, child)| {
+        let entries = steps.filter(|child| child.closed.is_some()).map(|child| {
             let id = self.node(child).and_then(|node| node.id.clone()).unwrap_or_default();
             let result = self.result(child);
-            entry(step, id, &result, said(&result), format)
+            Arc::new(Told::of(entry(child.place.number(), id, &result, said(&result), format)))
         });
-        capped(entries.collect()).0
+        capped(&entries.collect::<Vec<_>>()).0
     }
 }
 
@@ -191,25 +223,37 @@ fn said(result: &TaskResult) -> Map<String, Value> {
     notes
 }
 
+fn size(entry: &Entry) -> usize {
+    serde_json::to_string(entry).map_or(0, |text| text.len())
+}
+
+fn without_content(entry: &Entry) -> Entry {
+    let mut bare = entry.clone();
+    if let Some(content) = bare.content.take() {
+        bare.truncated = true;
+        bare.original_bytes.get_or_insert(content.len());
+    }
+    bare
+}
+
 /// Over the total limit, the oldest entries lose their content, then are dropped. Returns how many were dropped.
-fn capped(mut entries: Vec<Entry>) -> (Vec<Entry>, usize) {
-    let size = |entry: &Entry| serde_json::to_string(entry).map_or(0, |text| text.len());
-    let mut total: usize = entries.iter().map(size).sum();
-    for entry in &mut entries {
-        if total <= ENTRIES {
-            break;
-        }
-        let before = size(entry);
-        if let Some(content) = entry.content.take() {
-            entry.truncated = true;
-            entry.original_bytes.get_or_insert(content.len());
-        }
-        total = total.saturating_sub(before).saturating_add(size(entry));
+fn capped(told: &[Arc<Told>]) -> (Vec<Entry>, usize) {
+    let mut total: usize = told.iter().map(|told| told.size).sum();
+    let mut bare = 0;
+    while total > ENTRIES
+        && let Some(oldest) = told.get(bare)
+    {
+        total = total.saturating_sub(oldest.size).saturating_add(oldest.bare.unwrap_or(oldest.size));
+        bare += 1;
     }
     let mut dropped = 0;
-    while total > ENTRIES && !entries.is_empty() {
-        total = total.saturating_sub(size(&entries.remove(0)));
+    while total > ENTRIES
+        && let Some(oldest) = told.get(dropped)
+    {
+        total = total.saturating_sub(oldest.bare.unwrap_or(oldest.size));
         dropped += 1;
     }
-    (entries, dropped)
+    let kept = told.iter().enumerate().skip(dropped);
+    let kept = kept.map(|(at, told)| if at < bare { without_content(&told.entry) } else { told.entry.clone() });
+    (kept.collect(), dropped)
 }

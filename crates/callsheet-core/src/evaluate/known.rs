@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::record::Plan;
 use crate::run::NodeInstance;
-use crate::template::operators::{ChildSlot, Known, Names, Opening, Part, Parts, Tally};
+use crate::template::operators::{ChildSlot, Gave, Known, Names, Opening, Part, Parts, Tally};
 use crate::template::{
     AccumulationFormat, Bound, Environment, Node, Path, PathUse, Script, TaskError, TaskResult, Template, Trust,
 };
@@ -80,12 +80,8 @@ impl Known for KnownTask<'_, '_> {
         self.task(part).map_or_else(|| Bound::json(Value::Null, Trust::Author), |task| self.evaluator.bound(task))
     }
 
-    fn node_of(&self, part: &Part) -> Option<&Node> {
-        self.evaluator.node(self.task(part)?)
-    }
-
-    fn parts_of(&self, part: &Part) -> Vec<Part> {
-        self.task(part).map(|task| self.evaluator.run.operators().parts(task)).unwrap_or_default()
+    fn gave_before(&self, count: u32) -> Gave {
+        self.evaluator.gave_before(self.op, count)
     }
 
     fn scope(&self) -> Arc<Environment> {

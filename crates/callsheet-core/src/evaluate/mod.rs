@@ -11,6 +11,7 @@ mod context;
 mod entries;
 mod evaluation;
 mod formats;
+mod gave;
 mod graft;
 mod known;
 mod known_files;
@@ -108,6 +109,9 @@ pub fn evaluate_with(
         EvalPhase::Judge => evaluator.judge(op),
         EvalPhase::Close => evaluator.close(op),
     };
+    if matches!(step, Step::Closed(_)) {
+        evaluator.memory.borrow_mut().forget(op.number);
+    }
     Ok(Evaluation { step, blobs: evaluator.kept.into_inner() })
 }
 

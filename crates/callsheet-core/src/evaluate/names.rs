@@ -11,6 +11,7 @@ use crate::run::{ChildSlot, NodeInstance};
 use crate::template::operators::Names;
 use crate::template::{Bound, Datum, Environment, Evaluated, InputFault, Node, Template, Trust, bind_call};
 
+use super::gave::{Gathered, Said};
 use super::known_files::known_file_paths;
 use super::{Evaluator, Formats};
 
@@ -27,6 +28,9 @@ pub struct Memory {
     names: BTreeMap<BlobId, Arc<KnownNames>>,
     /// The root names of each tree, and the request from which they were made, because a caller may give long lists.
     roots: BTreeMap<usize, (String, Arc<BTreeMap<String, Bound>>)>,
+    /// What parts of a task gave, by the number of the task.
+    pub(super) gathered: BTreeMap<usize, Gathered>,
+    pub(super) said: BTreeMap<usize, Said>,
 }
 
 fn parameters(tree: &Tree) -> Option<Result<BTreeMap<String, Bound>, InputFault>> {
@@ -84,6 +88,26 @@ impl Memory {
             self.names.clear();
         }
         self.names.insert(id.clone(), Arc::clone(names));
+    }
+
+    pub(super) fn keep_gathered(&mut self, task: usize, gathered: Gathered) {
+        if self.gathered.len() >= KEPT {
+            self.gathered.clear();
+        }
+        self.gathered.insert(task, gathered);
+    }
+
+    pub(super) fn keep_said(&mut self, task: usize, said: Said) {
+        if self.said.len() >= KEPT {
+            self.said.clear();
+        }
+        self.said.insert(task, said);
+    }
+
+    /// A task came back: nothing more is read of its parts.
+    pub(super) fn forget(&mut self, task: usize) {
+        self.gathered.remove(&task);
+        self.said.remove(&task);
     }
 }
 
@@ -194,7 +218,7 @@ impl Evaluator<'_> {
     fn given(&self, op: &NodeInstance) -> [(String, Bound); 2] {
         let map = |pairs: [(&str, &str); 2]| {
             let pairs = pairs.map(|(name, text)| (name.to_owned(), Bound::json(text, Trust::Author)));
-            Bound { datum: Datum::Map(pairs.into_iter().collect()), trust: Trust::Author }
+            Bound { datum: Datum::Map(Arc::new(pairs.into_iter().collect())), trust: Trust::Author }
         };
         let run = self.run.id().map(crate::nouns::RunId::as_str).unwrap_or_default();
         let name = self.node(op).and_then(|node| node.name.as_deref()).unwrap_or(op.id.as_str());
@@ -219,7 +243,8 @@ fn add_outer_steps(names: &mut [(String, Bound)], around: &Environment) {
     let Some(outer) = around.name("steps") else { return };
     let Some((_, inner)) = names.iter_mut().find(|(name, _)| name == "steps") else { return };
     if let (Datum::Map(outer), Datum::Map(inner_steps)) = (&outer.datum, &mut inner.datum) {
-        for (id, bound) in outer {
+        let inner_steps = Arc::make_mut(inner_steps);
+        for (id, bound) in outer.iter() {
             inner_steps.entry(id.clone()).or_insert_with(|| bound.clone());
             inner.trust = inner.trust.max(bound.trust);
         }

@@ -108,7 +108,7 @@ impl Evaluator<'_> {
             }
             paths.insert(file.name.clone(), Bound::json(format!("\0{}\0", file.name), Trust::Author));
         }
-        let files_names = Bound { datum: Datum::Map(paths), trust: Trust::Author };
+        let files_names = Bound { datum: Datum::Map(std::sync::Arc::new(paths)), trust: Trust::Author };
         let inner = std::sync::Arc::new(own.clone()).inner([("files".to_owned(), files_names)]);
         let stdin = match &script.stdin {
             None => None,

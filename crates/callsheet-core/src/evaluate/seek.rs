@@ -122,7 +122,7 @@ impl Evaluator<'_> {
         json!({
             "found": found,
             "inherited": items.into_iter().map(|item| item.name).collect::<Vec<_>>(),
-            "previous_outputs": self.earlier_entries(op).into_iter().map(|entry| entry.id).collect::<Vec<_>>(),
+            "previous_outputs": self.earlier_names(op),
         })
     }
 

@@ -148,6 +148,12 @@ impl TaskLimits {
         LIMIT_ROWS.iter().zip(values).filter_map(|(row, value)| Some((row.name, value?))).collect()
     }
 
+    /// Whether one is set that calls of the task and of everything below it use up: calls, tokens, cost or time.
+    pub fn are_spent(&self) -> bool {
+        let counts = self.max_calls.is_some() || self.max_tokens.is_some();
+        counts || self.max_cost_usd.is_some() || self.timeout_seconds.is_some()
+    }
+
     /// Whether none is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

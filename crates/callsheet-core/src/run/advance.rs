@@ -7,7 +7,7 @@ use super::execute::Executing;
 use super::joins::Joins;
 use super::limit::Limit;
 use super::next_stage::NextStage;
-use super::operators::Trees;
+use super::operators::{TreeQuery, Trees};
 use super::reviews::Reviews;
 use super::schedule::Schedule;
 use super::state::Stage;
@@ -46,8 +46,7 @@ impl Advancing<'_> {
     fn pass(&mut self) -> bool {
         let calls = self.0.operators.are_at_work();
         if calls {
-            // The tasks of a tree share budgets, so a log entry of one leaf may end another leaf.
-            self.0.tasks.look_again();
+            self.look_at_trees();
         }
         let mut moved = self.end_and_promote();
         if calls {
@@ -76,10 +75,20 @@ impl Advancing<'_> {
         moved
     }
 
-    /// Makes one turn of a template run.
+    /// Leaves of trees share budgets and take turns to write, so a log entry of one leaf may concern others.
+    fn look_at_trees(&mut self) {
+        self.0.tasks.refresh();
+        let is_writer = |task| TreeQuery(self.0).is_writer_of_tree(task);
+        let turns = self.0.tasks.changed().any(is_writer);
+        let spent = limits::spent_together(self.0);
+        if self.0.operators.note_spent(spent) || turns {
+            self.0.tasks.look_again();
+        }
+    }
+
+    /// One turn of a run of a template.
     fn operate(&mut self) -> bool {
-        // The tasks of the tree share budgets, so a log entry of one leaf may end another leaf.
-        self.0.tasks.look_again();
+        self.look_at_trees();
         let mut moved = self.end_and_promote();
         moved |= Trees(self.0).step();
         if self.0.stage() != Stage::Operate {
@@ -130,8 +139,7 @@ impl Advancing<'_> {
     /// before the event.
     pub fn schedule_from(&mut self, former: Stage) {
         let run = &mut *self.0;
-        if run.stage() != former || run.operators.has_any() {
-            // The outstanding work of one task also depends on the stage and on other tasks.
+        if run.stage() != former {
             run.in_flight.look_again();
         }
         for place in run.tasks.changed_places().collect::<Vec<_>>() {

@@ -1,6 +1,8 @@
 //! All limits are checked here and nowhere else. A limit that affected what is outstanding leaves a mark, so that
 //! tests and the simulation can show that each limit was reached.
 
+use std::collections::BTreeSet;
+
 use crate::nouns::{ExecutionId, LIMIT_ROWS, SkillLimits, Slug, TaskLimits};
 use crate::record::StopReason;
 
@@ -141,6 +143,14 @@ pub(super) fn forbids_all_calls(run: &Run, listed: &Listed) -> bool {
 pub(super) fn is_spent(run: &Run, op: &NodeInstance) -> bool {
     let mut chain = run.ledger.chain_of_op(op.number).filter(|(_, account)| account.holder != Holder::Run);
     chain.any(|(_, account)| spent_of(run, account, 0).is_some())
+}
+
+/// Accounts above the leaves of trees at work, short of the run's, of which nothing is left.
+pub(super) fn spent_together(run: &Run) -> BTreeSet<usize> {
+    let ops = run.operators.limited().filter_map(|op| run.ledger.chain_of_op(op).next());
+    let callers = run.operators.callers().filter_map(|caller| run.ledger.chain(Some(&caller.task)).next());
+    let spent = ops.chain(callers).filter(|(_, account)| spent_of(run, account, 0).is_some());
+    spent.map(|(number, _)| number).collect()
 }
 
 /// Tokens that are left of the limit of the run itself.

@@ -7,6 +7,7 @@
 
 use super::approval::Approval;
 use super::effect::Effect;
+use super::limit::Limit;
 use super::operators::TreeQuery;
 use super::places::Place;
 use super::scheduler::{Scheduler, Work};
@@ -49,12 +50,12 @@ impl<'a> Schedule<'a> {
         let trees = TreeQuery(run);
         let mut scheduler = Scheduler::new(run);
         scheduler.work.effects.extend(trees.retrievals());
-        for effect in trees.evaluations() {
-            if !scheduler.has_slot() {
-                break;
-            }
-            scheduler.put(effect);
+        // They take no time, so they wait for no slot that others hold.
+        let (due, jobs) = (trees.evaluations(), limits::jobs(run));
+        if due.len() > jobs {
+            scheduler.work.reached.insert(Limit::Jobs);
         }
+        due.into_iter().take(jobs).for_each(|effect| scheduler.put(effect));
         for effect in self.abandoned_applies(false) {
             scheduler.put(effect);
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use callsheet_core::fuzzy::within;
 use callsheet_core::nouns::{ExecutionMode, MergePolicy, Policy, SkillForm, SkillLimits, SkillMode, canonical_tools};
 
 use super::issue::{At, Report};
@@ -43,6 +44,9 @@ pub(super) struct Header {
 const FOREIGN_LIMITS: &[&str] =
     &["maxcontextfraction", "maxcostusd", "maxdepth", "maxitems", "noprogressrepeats", "warningthreshold"];
 
+/// The maximum number of edits between a misspelled key and the right one.
+const NEAR: usize = 2;
+
 const PREFIX: &str = "callsheet";
 
 /// Reads the front matter of `form`. A document that is not a map gives an error and an empty header.
@@ -77,9 +81,16 @@ fn unknown(entry: &Entry<'_>, form: SkillForm, report: &mut Report<'_>) {
         (SkillForm::Folder, key) if aliases(KEYS, "").iter().any(|(known, _)| known == key) => {
             format!("in this form write `callsheet-{}` under `metadata`", entry.written)
         }
+        // A published skill has keys of other programs. Only a misspelled key of ours is worth a word.
+        (SkillForm::Folder, key) if !is_near(key) => return,
         _ => "remove it or correct its spelling".to_owned(),
     };
     report.warn(entry.at, format!("ignored the unknown key \"{}\"", entry.written), advice);
+}
+
+/// Whether a key of the folder form may be a misspelled one of the format.
+fn is_near(folded: &str) -> bool {
+    aliases(FOLDER_KEYS, "").iter().any(|(known, _)| within(folded, known, NEAR))
 }
 
 /// Reads Callsheet's keys in the metadata of the folder form. Keys of other programs are ignored.

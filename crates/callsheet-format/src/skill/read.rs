@@ -46,15 +46,15 @@ fn read(file: &SkillFile, context: SkillContext<'_>, report: &mut Report<'_>) ->
     }
     let text = file.text.strip_prefix('\u{feff}').unwrap_or(&file.text);
     let cut = cut_front_matter(text);
+    if file.form == SkillForm::Folder && !cut.opened {
+        report.error((1, 1), "the file does not start with front matter", "start it with a line `---`");
+        return None;
+    }
     let Some(body) = cut.body else {
         let advice = "close the front matter with a line `---` and write the instructions below it";
         report.error((cut.front.line, 1), "the file has no instructions", advice);
         return None;
     };
-    if file.form == SkillForm::Folder && !cut.opened {
-        report.error((1, 1), "the file does not start with front matter", "start it with a line `---`");
-        return None;
-    }
     let root = front_matter(cut.front, report)?;
     let header = header::read(&root, file.form, context, report);
     let (refinement, execution) = stages(file.form, body, report);

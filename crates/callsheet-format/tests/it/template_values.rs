@@ -277,8 +277,8 @@ proptest! {
 
     #[test]
     fn a_map_of_values_is_found_by_path(key in "[a-z]{1,5}", index in 0_usize..4) {
-        let list = Datum::List((0..4).map(|number| Bound::json(number, Trust::Tool)).collect());
-        let map = Datum::Map([(key.clone(), Bound { datum: list, trust: Trust::Tool })].into());
+        let list = Datum::List(Arc::new((0..4).map(|number| Bound::json(number, Trust::Tool)).collect()));
+        let map = Datum::Map(Arc::new([(key.clone(), Bound { datum: list, trust: Trust::Tool })].into()));
         let environment = Environment::root([("steps".to_owned(), Bound { datum: map, trust: Trust::Tool })]);
         let path = callsheet_core::template::Path::parse(&format!("steps.{key}[{index}]")).unwrap();
         prop_assert_eq!(environment.value(&path), Some(json!(index)));

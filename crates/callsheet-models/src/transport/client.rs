@@ -15,8 +15,9 @@ const KEEP_ALIVE: Duration = Duration::from_secs(90);
 /// Root certificates, read once per process.
 static ROOTED: OnceLock<ClientConfig> = OnceLock::new();
 
-/// A client for addresses that start like `base_url`. The error text is for people.
-pub(crate) fn build(base_url: &str) -> Result<reqwest::Client, String> {
+/// A client for addresses that start like `base_url`; `keeps`: connections are used for more than one call. The error text is
+/// for people.
+pub(crate) fn build(base_url: &str, keeps: bool) -> Result<reqwest::Client, String> {
     let secure = base_url.starts_with("https:");
     let tls = if secure { rooted()? } else { rootless()? };
     let mut builder = reqwest::Client::builder()
@@ -30,9 +31,10 @@ pub(crate) fn build(base_url: &str) -> Result<reqwest::Client, String> {
         .redirect(reqwest::redirect::Policy::none())
         .user_agent(concat!("callsheet/", env!("CARGO_PKG_VERSION")));
     if crate::config::is_loopback(base_url) {
-        // llama.cpp promises to keep a connection alive but closes it after each stream, so a request on a kept one
-        // would be lost. A new connection to this machine costs a tenth of a millisecond.
-        builder = builder.no_proxy().pool_max_idle_per_host(0);
+        builder = builder.no_proxy();
+    }
+    if !keeps {
+        builder = builder.pool_max_idle_per_host(0);
     }
     builder.build().map_err(|error| explain(&error))
 }
@@ -56,6 +58,11 @@ pub(crate) fn explain(error: &(dyn std::error::Error + 'static)) -> String {
         next = error.source();
     }
     text
+}
+
+/// Whether the connection ended before any answer, as one does that the server had closed already.
+pub(crate) fn is_lost(error: &reqwest::Error) -> bool {
+    error.is_request() && !error.is_connect() && !error.is_timeout()
 }
 
 fn reqwest_words(error: &reqwest::Error) -> String {

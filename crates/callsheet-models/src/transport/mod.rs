@@ -8,6 +8,7 @@ mod unpacked;
 use std::fmt;
 use std::future::Future;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use callsheet_runtime::ports::{DeltaSink, ModelFault, Repetition};
@@ -107,7 +108,20 @@ pub struct Transport {
     headers: &'static [(&'static str, &'static str)],
     context: FaultContext,
     silence: Silence,
+    /// Keeps connections, as long as the server does.
     client: OnceLock<reqwest::Client>,
+    /// Opens a connection for each call.
+    fresh: OnceLock<reqwest::Client>,
+    kept: Kept,
+}
+
+/// What is known of the connections that a server promises to keep.
+#[derive(Default)]
+struct Kept {
+    /// It has answered, so a connection may be kept.
+    answered: AtomicBool,
+    /// It closes them all the same, as llama.cpp does after each stream.
+    closed: AtomicBool,
 }
 
 impl fmt::Debug for Transport {
@@ -126,8 +140,9 @@ impl Transport {
         };
         let base_url = base_url.trim_end_matches('/').to_owned();
         let key_header = ("authorization", "Bearer ");
-        let (headers, silence, client) = (&[] as &[_], Silence::default(), OnceLock::new());
-        Self { base_url, query, key, key_header, headers, context, silence, client }
+        let (headers, silence) = (&[] as &[_], Silence::default());
+        let (client, fresh, kept) = (OnceLock::new(), OnceLock::new(), Kept::default());
+        Self { base_url, query, key, key_header, headers, context, silence, client, fresh, kept }
     }
 
     /// Like `new`, but with the headers of a dialect.
@@ -269,8 +284,7 @@ impl Transport {
         for (name, value) in self.headers {
             request = request.header(*name, *value);
         }
-        let response = self.within(self.silence.first_byte, false, request.send()).await?;
-        let response = response.map_err(|error| self.unreachable(&error))?;
+        let response = self.within(self.silence.first_byte, false, self.answer(request)).await??;
         let status = response.status().as_u16();
         if (200..300).contains(&status) {
             return Ok(response);
@@ -281,6 +295,25 @@ impl Transport {
         let pause = fault::pause::asked(header, &body, SystemTime::now());
         let fault = fault::from_status(status, &body, pause, &self.context);
         Err(Failure { fault, refusal: Some(Refusal { status: Some(status), body }) })
+    }
+
+    /// The beginning of an answer. A request on a connection that a server of this machine closed although it promised to
+    /// keep it goes out once more; from then on each call has a connection of its own.
+    async fn answer(&self, request: reqwest::RequestBuilder) -> Result<reqwest::Response, ModelFault> {
+        let may_be_lost = self.kept.answered.load(Ordering::Relaxed) && !self.kept.closed.load(Ordering::Relaxed);
+        let again = may_be_lost.then(|| request.try_clone()).flatten();
+        let again = again.filter(|_| crate::config::is_loopback(&self.base_url));
+        let error = match request.send().await {
+            Ok(response) => {
+                self.kept.answered.store(true, Ordering::Relaxed);
+                return Ok(response);
+            }
+            Err(error) => error,
+        };
+        let Some(again) = again.filter(|_| client::is_lost(&error)) else { return Err(self.unreachable(&error)) };
+        self.kept.closed.store(true, Ordering::Relaxed);
+        let request = again.build().map_err(|error| self.unreachable(&error))?;
+        self.client()?.execute(request).await.map_err(|error| self.unreachable(&error))
     }
 
     fn key_value(&self, key: &SecretString) -> Result<HeaderValue, ModelFault> {
@@ -294,11 +327,14 @@ impl Transport {
     }
 
     fn client(&self) -> Result<&reqwest::Client, ModelFault> {
-        if let Some(client) = self.client.get() {
+        let keeps = !self.kept.closed.load(Ordering::Relaxed);
+        let client = if keeps { &self.client } else { &self.fresh };
+        if let Some(client) = client.get() {
             return Ok(client);
         }
-        let built = client::build(&self.base_url).map_err(|message| ModelFault::Configuration { message })?;
-        Ok(self.client.get_or_init(|| built))
+        let built = client::build(&self.base_url, keeps);
+        let built = built.map_err(|message| ModelFault::Configuration { message })?;
+        Ok(client.get_or_init(|| built))
     }
 
     /// Removes the key from a text, because a provider may repeat it in an error that reaches a log.

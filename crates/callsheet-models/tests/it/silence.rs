@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use callsheet_core::record::StopReason;
@@ -132,4 +134,52 @@ async fn a_reply_that_only_repeats_itself_is_stopped() {
     assert_eq!(reply.stop, StopReason::Repeated);
     assert!(reply.text.starts_with("- The same line once more.\n- The same") && reply.text.len() < 2_000);
     assert!(reply.usage.output > 100, "it is charged as far as it came: {:?}", reply.usage);
+}
+
+/// A server that promises to keep connections. It closes the first one when a second request comes over it, and counts
+/// connections and requests.
+async fn promising(keeps: bool) -> (String, Arc<(AtomicUsize, AtomicUsize)>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}/v1", listener.local_addr().unwrap());
+    let counts: Arc<(AtomicUsize, AtomicUsize)> = Arc::default();
+    let seen = Arc::clone(&counts);
+    let body = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Well.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length:";
+    let reply = format!("{head} {}\r\n\r\n{body}", body.len());
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let is_first = seen.0.fetch_add(1, Ordering::SeqCst) == 0;
+            let (seen, reply) = (Arc::clone(&seen), reply.clone());
+            tokio::spawn(async move {
+                let mut request = [0_u8; 65_536];
+                let mut answered = false;
+                while stream.read(&mut request).await.is_ok_and(|n| n > 0) {
+                    seen.1.fetch_add(1, Ordering::SeqCst);
+                    if is_first && answered && !keeps {
+                        return;
+                    }
+                    answered = stream.write_all(reply.as_bytes()).await.is_ok();
+                }
+            });
+        }
+    });
+    (address, counts)
+}
+
+/// A kept connection is used again. Of one that was closed in spite of the promise nobody hears, and there is no other.
+#[tokio::test]
+async fn a_connection_is_kept_as_long_as_the_server_keeps_it() {
+    for (keeps, connections, requests) in [(true, 1, 4), (false, 4, 5)] {
+        let (address, counts) = promising(keeps).await;
+        let settings =
+            ProviderSettings { dialect: Some(Dialect::Openai), base_url: Some(address), ..ProviderSettings::default() };
+        let provider = Provider::resolve("odd", &BTreeMap::from([("odd".to_owned(), settings)])).unwrap();
+        let model = build(&provider, "brook", &BTreeMap::new()).unwrap();
+        for _ in 0..4 {
+            let reply = model.ask(&story_request(8), &|_| {}, &CancellationToken::new()).await.unwrap();
+            assert_eq!(reply.text, "Well.");
+        }
+        let seen = (counts.0.load(Ordering::SeqCst), counts.1.load(Ordering::SeqCst));
+        assert_eq!(seen, (connections, requests), "kept: {keeps}");
+    }
 }

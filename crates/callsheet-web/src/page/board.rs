@@ -1,5 +1,7 @@
 //! The board: sections with their tasks, one line each, and one opened task beside them.
 
+use std::collections::BTreeMap;
+
 use callsheet_core::nouns::Slug;
 use callsheet_core::view::board::{Need, Row, Section};
 use callsheet_core::view::{Summary, counted, duration, reuse_words, thousands, time_words};
@@ -13,13 +15,36 @@ use super::task;
 use crate::piece::{Piece, Tag, listed};
 use callsheet_app::{Refusal, Stage, one_line};
 
+/// Rows on the board: tasks that are open, and tasks that are over. Others are on pages of their own.
+const OPEN: usize = 200;
+const OVER: usize = 100;
+
+/// Rows of such a page.
+const PAGE: usize = 200;
+
+/// Bytes of the answer on the board. The report has all of it.
+const ANSWER: usize = 64 * 1_024;
+
+/// Problems that are told above the board.
+const PROBLEMS: usize = 50;
+
 pub(crate) fn pieces(page: &RunPage<'_>, open: Option<&Slug>, pieces: &mut Vec<Piece>) -> Result<(), Refusal> {
     let answer = page.runs.answer(page.run);
     pieces.push(Piece::new(Tag::Block, "answer-box", "answer", "answer-inner", answer_words(page, &answer)));
+    let (mut room, mut left) = (Room { open: OPEN, over: OVER }, 0);
     for section in &page.board.sections {
-        let empty = shell(section, |_| html! {});
-        pieces.push(Piece::new(Tag::Block, "sections", section_id(section), "section", empty));
-        section_pieces(page, section, pieces);
+        let rows = room.take(section);
+        left += section.tasks.len() - rows.len();
+        if !rows.is_empty() {
+            let empty = shell(section, |_| html! {});
+            pieces.push(Piece::new(Tag::Block, "sections", section_id(section), "section", empty));
+            section_pieces(page, section, &rows, pieces);
+        }
+    }
+    if left > 0 {
+        let words =
+            html! { a.button href=(page.address("tasks")) { "All tasks, with " (thousands(left as u64)) " more" } };
+        pieces.push(Piece::new(Tag::Block, "more-tasks", "more-tasks-link", "inline", words));
     }
     match open {
         Some(slug) => task::pieces(page, slug, pieces)?,
@@ -51,20 +76,62 @@ fn shell(section: &Section, inner: impl Fn(&str) -> Markup) -> Markup {
     }
 }
 
-fn section_pieces(page: &RunPage<'_>, section: &Section, pieces: &mut Vec<Piece>) {
-    let id = section_id(section);
-    for row in &section.tasks {
-        let list = if row.need == Need::Over { "over" } else { "open" };
-        let inner = html! {
-            (line(page, row))
-            @if !row.below.is_empty() {
-                ul.rows.below { @for below in &row.below { li class=(class(below)) { (line(page, below)) } } }
-            }
+/// Rows for which there is room.
+struct Room {
+    open: usize,
+    over: usize,
+}
+
+impl Room {
+    fn take<'a>(&mut self, section: &'a Section) -> Vec<&'a Row> {
+        let fits = |row: &&Row| {
+            let room = if row.need == Need::Over { &mut self.over } else { &mut self.open };
+            let fits = *room > 0;
+            *room = room.saturating_sub(1);
+            fits
         };
-        pieces.push(Piece::new(Tag::Item, format!("{id}-{list}"), format!("row-{}", row.slug), &class(row), inner));
+        section.tasks.iter().filter(fits).collect()
+    }
+}
+
+fn section_pieces(page: &RunPage<'_>, section: &Section, rows: &[&Row], pieces: &mut Vec<Piece>) {
+    let id = section_id(section);
+    for row in rows {
+        let list = if row.need == Need::Over { "over" } else { "open" };
+        pieces.push(row_piece(page, &format!("{id}-{list}"), row));
     }
     let words = html! { (section.done_line) };
     pieces.push(Piece::new(Tag::Block, format!("{id}-line"), format!("{id}-words"), "inline", words));
+}
+
+fn row_piece(page: &RunPage<'_>, list: &str, row: &Row) -> Piece {
+    let inner = html! {
+        (line(page, row))
+        @if !row.below.is_empty() {
+            ul.rows.below { @for below in row.below.iter().take(OPEN) { li class=(class(below)) { (line(page, below)) } } }
+            @if row.below.len() > OPEN { p.hint { (row.below.len() - OPEN) " more parts: choose the task" } }
+        }
+    };
+    Piece::new(Tag::Item, list, format!("row-{}", row.slug), &class(row), inner)
+}
+
+/// Rows of all sections, from this number on.
+pub(crate) fn task_pieces(page: &RunPage<'_>, from: usize, pieces: &mut Vec<Piece>) {
+    let rows = page.board.sections.iter().flat_map(|section| &section.tasks);
+    pieces.extend(rows.skip(from).take(PAGE).map(|row| row_piece(page, "all-tasks", row)));
+}
+
+/// The page with these rows.
+pub(crate) fn tasks_page(page: &RunPage<'_>, from: usize, pieces: &[Piece]) -> Markup {
+    let all: usize = page.board.sections.iter().map(|section| section.tasks.len()).sum();
+    let to = from.saturating_add(PAGE);
+    let at = |from: usize| page.address(&format!("tasks?from={from}"));
+    html! {
+        p.soft { "Tasks " (from.saturating_add(1)) " to " (to.min(all)) " of " (thousands(all as u64)) ", the most urgent of each section first" }
+        @if from > 0 { nav.pages aria-label="Tasks before" { a.button href=(at(from.saturating_sub(PAGE))) { "Before" } } }
+        div.section { ul #all-tasks.rows { (listed(pieces, "all-tasks")) } }
+        @if to < all { nav.pages aria-label="Tasks behind" { a.button href=(at(to)) { "Next" } } }
+    }
 }
 
 fn class(row: &Row) -> String {
@@ -113,10 +180,12 @@ fn state_word(row: &Row) -> &'static str {
 /// The answer of a run that has ended.
 fn answer_words(page: &RunPage<'_>, answer: &str) -> Markup {
     let marks = page.run.unsupported_line();
+    let shown = answer.get(..answer.floor_char_boundary(ANSWER)).unwrap_or(answer);
     html! {
         @if !answer.trim().is_empty() {
             h2 { "Answer" }
-            div.prose { (markdown(answer)) }
+            div.prose { (markdown(shown)) }
+            @if shown.len() < answer.len() { p.hint { "That is the beginning of " (thousands(answer.len() as u64)) " bytes. Download the report for more." } }
             @if let Some(marks) = marks { p.bad-words { (readable(&marks)) "." } }
         }
     }
@@ -124,16 +193,19 @@ fn answer_words(page: &RunPage<'_>, answer: &str) -> Markup {
 
 /// The page below the header of the run.
 pub(crate) fn page(page: &RunPage<'_>, open: Option<&Slug>, pieces: &[Piece]) -> Markup {
+    let of_sections = pieces.iter().filter(|piece| piece.list == "sections");
+    let shells: BTreeMap<&String, &Piece> = of_sections.map(|piece| (&piece.id, piece)).collect();
     html! {
         section #answer-box.answer { (listed(pieces, "answer-box")) }
         div.board data-run=(page.address("")) data-open[open.is_some()] {
             div #sections.sections {
                 @if page.board.sections.is_empty() { (nothing(page)) }
                 @for section in &page.board.sections {
-                    @if let Some(piece) = pieces.iter().find(|piece| piece.id == section_id(section)) {
+                    @if let Some(piece) = shells.get(&section_id(section)) {
                         (piece.render_with(&shell(section, |list| listed(pieces, list))))
                     }
                 }
+                div #more-tasks { (listed(pieces, "more-tasks")) }
             }
             section #task.task aria-label="Task" tabindex="-1" { (opened(page, open, pieces)) }
         }
@@ -167,12 +239,13 @@ fn about(page: &RunPage<'_>) -> Markup {
     html! {
         h2 { "About this run" }
         @if !goals.is_empty() { p.text { (readable(goals)) } }
-        @for problem in &problems {
+        @for problem in problems.iter().take(PROBLEMS) {
             p.notice.bad {
                 (one_line(&page.run.problem_line(problem), 400)) " "
                 a href=(page.address(&format!("tasks/{}", problem.task.task.slug))) data-task=(problem.task.task.slug) { "Open" }
             }
         }
+        @if problems.len() > PROBLEMS { p.hint { (problems.len() - PROBLEMS) " more problems: the board shows them first" } }
         dl {
             dt { "Calls" } dd { (summary.calls) @if summary.refused > 0 { ", " (summary.refused) " replies asked again" } @if summary.failed_calls > 0 { ", " (summary.failed_calls) " without a reply" } }
             dt { "Tokens" } dd { (thousands(summary.input_tokens)) " in (" (thousands(summary.cached_tokens)) " cached), " (thousands(summary.output_tokens)) " out" }

@@ -25,6 +25,8 @@ const REQUEST: usize = 240;
 pub(crate) enum View {
     /// The sections with their tasks. One task may be opened.
     Board(Option<Slug>),
+    /// The tasks from this one on.
+    Tasks(u64),
     /// A stretch of the timeline in milliseconds from the first event, or the whole timeline.
     Timeline(Option<(u64, u64)>),
     Changes,
@@ -41,6 +43,7 @@ impl View {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Board(_) => "",
+            Self::Tasks(_) => "tasks",
             Self::Timeline(_) => "timeline",
             Self::Changes => "changes",
             Self::Sheet => "sheet",
@@ -54,6 +57,7 @@ impl View {
             Self::Board(Some(task)) => format!("tasks/{task}"),
             Self::Timeline(stretch) => format!("timeline{}", timeline::stretch_query('?', *stretch)),
             Self::Log(Some(before)) => format!("log?before={before}"),
+            Self::Tasks(from) => format!("tasks?from={from}"),
             _ => self.name().to_owned(),
         }
     }
@@ -144,6 +148,7 @@ impl RunPage<'_> {
         }
         match view {
             View::Board(task) => board::pieces(page, task.as_ref(), &mut pieces)?,
+            View::Tasks(from) => board::task_pieces(page, index(*from), &mut pieces),
             View::Timeline(stretch) => timeline::pieces(page, *stretch, &mut pieces),
             View::Changes => changes::pieces(page, &mut pieces)?,
             View::Sheet => sheet::pieces(page, &mut pieces),
@@ -161,6 +166,7 @@ impl RunPage<'_> {
         let pieces = self.pieces(view)?;
         let inner = match view {
             View::Board(task) => board::page(self, task.as_ref(), &pieces),
+            View::Tasks(from) => board::tasks_page(self, index(*from), &pieces),
             View::Timeline(_) => html! { div #picture { (listed(&pieces, "picture")) } },
             View::Changes => html! { div #changes.stack { (listed(&pieces, "changes")) } },
             View::Sheet => sheet::page(self, &pieces)?,
@@ -187,6 +193,7 @@ impl RunPage<'_> {
         let live = match view {
             View::Board(Some(task)) => format!("{live}&task={}", encoded(task.as_str())),
             View::Log(Some(before)) => format!("{live}&before={before}"),
+            View::Tasks(from) => format!("{live}&from={from}"),
             View::Timeline(stretch) => format!("{live}{}", timeline::stretch_query('&', *stretch)),
             _ => live,
         };
@@ -290,6 +297,10 @@ impl RunPage<'_> {
             }
         }
     }
+}
+
+fn index(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 pub(crate) fn told(said: &Result<String, Refusal>) -> Markup {

@@ -34,6 +34,21 @@ async fn the_board_has_every_task_and_what_waits() {
     assert!(list.text.contains("▶") && list.text.contains("running") && list.text.contains(RUN), "{}", list.text);
 }
 
+/// The board of a large run is small; every task is one link away.
+#[tokio::test]
+async fn a_board_of_thousands_of_tasks_has_the_first_rows_and_pages_have_the_others() {
+    let names: Vec<String> = (0..5_000).map(|number| format!("Read {number:04}")).collect();
+    let tasks: Vec<(&str, bool)> = names.iter().map(|name| (name.as_str(), false)).collect();
+    let recorded = Recorded::of(&tasks);
+    let site = Site::of(Some(std::sync::Arc::clone(&recorded.store)));
+    let page = site.get(&run("")).await.text;
+    assert!(page.len() < 300_000, "{} bytes", page.len());
+    assert!(page.contains("row-read-0000") && !page.contains("row-read-4000"));
+    let last = site.get(&run("/tasks?from=4800")).await.text;
+    assert!(last.contains("Tasks 4801 to 5000 of 5,000") && last.contains("row-read-4999"));
+    assert!(last.contains(&link("/tasks?from=4600")) && !last.contains(&link("/tasks?from=5000")));
+}
+
 #[tokio::test]
 async fn nothing_that_a_model_says_is_markup() {
     let mut recorded = Recorded::of(&[("Read Notes", false)]);

@@ -26,6 +26,10 @@ pub struct ContextRetrieved {
 }
 
 impl Recorded for ContextRetrieved {
+    fn concerns_one_task(&self) -> bool {
+        true
+    }
+
     fn check(&self, run: &Run) -> Checked {
         TreeCheck(run).retrieved(&self.task, self.n)
     }

@@ -23,6 +23,10 @@ pub struct Evaluated {
 }
 
 impl Recorded for Evaluated {
+    fn concerns_one_task(&self) -> bool {
+        true
+    }
+
     fn check(&self, run: &Run) -> Checked {
         TreeCheck(run).evaluated(&self.task, self.n, &self.step)
     }

@@ -210,6 +210,9 @@ impl Event {
         let event = self.recorded();
         if !event.concerns_one_task() {
             run.in_flight.look_again();
+            if run.operators.has_any() {
+                run.tasks.look_again();
+            }
         }
         event.apply(run, at);
     }

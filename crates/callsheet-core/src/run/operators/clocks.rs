@@ -19,25 +19,17 @@ impl NodeInstance {
 impl super::tree::Trees<'_> {
     /// Runs the clock of each tree task while one of its leaves has a slot.
     pub fn set_clocks(&mut self, now: u64) {
-        if !self.0.operators.has_any() {
+        let run = &mut *self.0;
+        if !run.operators.has_any() {
             return;
         }
-        let holding: Vec<usize> = self
-            .0
-            .tasks
-            .all_holding()
-            .filter(|task| task.holds_slot())
-            .filter_map(|task| self.0.operators.leaves.get(&task.task.slug))
-            .copied()
-            .collect();
-        let mut running = std::collections::BTreeSet::new();
-        for leaf in holding {
-            let mut at = Some(leaf);
-            while let Some(number) = at.filter(|number| running.insert(*number)) {
-                at = self.0.operators.list.get(number).and_then(|op| op.parent);
+        for task in run.tasks.changed() {
+            let slug = &task.task.slug;
+            if let Some(number) = run.operators.leaves.get(slug).copied() {
+                run.operators.list.hold(slug, number, task.holds_slot(), now);
             }
         }
-        self.0.operators.list.set_clocks(running, now);
+        run.operators.list.go_on_timing(now);
     }
 }
 
@@ -64,6 +56,6 @@ impl Operators {
 
     /// Stops all clocks, because time without a process does not count.
     pub(in crate::run) fn stop_clocks(&mut self, now: u64) {
-        self.list.set_clocks(std::collections::BTreeSet::new(), now);
+        self.list.stop_clocks(now);
     }
 }

@@ -95,8 +95,26 @@ impl Trees<'_> {
             attempts: Vec::new(),
             issues: None,
             reparse: None,
+            limited: false,
             clock: Stopwatch::default(),
         });
+        self.note_limits(number);
+    }
+
+    /// Notes whether a task has limits of its own.
+    pub(super) fn note_limits(&mut self, number: usize) {
+        let operators = &self.0.operators;
+        let node = operators.at(number).and_then(|op| operators.node(op));
+        let limited = node.is_some_and(|node| node.limits.are_spent());
+        if operators.at(number).is_some_and(|op| op.limited != limited) {
+            self.0.operators.list.change(number, |op| op.limited = limited);
+        }
+    }
+
+    /// The same for all that have not come back.
+    pub(super) fn note_all_limits(&mut self) {
+        let open = self.0.operators.iter().filter(|op| op.closed.is_none()).map(|op| op.number);
+        open.collect::<Vec<_>>().into_iter().for_each(|number| self.note_limits(number));
     }
 
     /// Applies an evaluation of a tree task.
@@ -128,7 +146,16 @@ impl Trees<'_> {
                     op.state = OpState::Closed;
                 });
                 self.answer_call(number, closed);
+                self.answer_caller(number);
             }
+        }
+    }
+
+    /// A tree that came back is the result of a call.
+    fn answer_caller(&mut self, number: usize) {
+        let top = self.0.operators.at(number).filter(|op| op.parent.is_none());
+        if let Some(caller) = top.and_then(|top| self.0.operators.caller(top.mount)).map(|caller| caller.task.clone()) {
+            self.0.tasks.touch(&caller);
         }
     }
 

@@ -28,7 +28,7 @@ mod slugs;
 mod subtask;
 mod tree;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::nouns::{BlobId, ExecutionId, Slug};
@@ -130,6 +130,8 @@ pub struct NodeInstance {
     pub issues: Option<BlobId>,
     /// The split of its failed task by a model (spec 11).
     pub reparse: Option<Box<Reparse>>,
+    /// Whether it has limits of its own, which the tasks below it use up.
+    pub limited: bool,
     /// The time during which a leaf of it had a slot.
     pub clock: Stopwatch,
 }
@@ -144,6 +146,12 @@ impl NodeInstance {
     /// Whether a person has replaced what one of its leaves did.
     pub fn is_replaced(&self, leaf: &Slug) -> bool {
         self.former || (1..=self.retried).any(|attempt| leaf::slug(&self.id, attempt) == *leaf)
+    }
+
+    /// Numbers of its children without those that are nested in its inputs, which are opened before it.
+    pub fn parts(&self) -> &[usize] {
+        let nested = self.children.len().saturating_sub(self.tally.opened);
+        self.children.get(nested..).unwrap_or_default()
     }
 
     /// Whether it returned without success.
@@ -255,8 +263,22 @@ impl Operators {
 
     /// Whether a tree has tasks that have not returned.
     pub(super) fn are_at_work(&self) -> bool {
-        let mut tops = self.mounts.iter().filter_map(|mount| self.list.get(mount.top));
-        tops.any(|top| top.closed.is_none() && !top.former)
+        self.list.tops().next().is_some()
+    }
+
+    /// Tasks with limits of their own that have not come back, by number.
+    pub(super) fn limited(&self) -> impl Iterator<Item = usize> {
+        self.list.limited()
+    }
+
+    /// Callers of the trees that have not come back.
+    pub(super) fn callers(&self) -> impl Iterator<Item = &Caller> {
+        self.list.tops().filter_map(|top| self.caller(top.mount))
+    }
+
+    /// Of these accounts nothing is left now. True if it was otherwise at the last look.
+    pub(super) fn note_spent(&mut self, spent: BTreeSet<usize>) -> bool {
+        self.list.note_spent(spent)
     }
 
     /// Whether two tasks are leaves at one place of a tree: successive handlers or processes, or those of a part that

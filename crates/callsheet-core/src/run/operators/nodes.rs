@@ -4,8 +4,9 @@
 //! All changes to a task go through [`Nodes::change`], which updates the sets below. A set may contain too many tasks
 //! and never too few. `Run::is_settled` compares the result with a run that always examines all tasks.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use crate::nouns::Slug;
 use crate::template::operators::Tally;
 
 use super::{NodeInstance, OpState};
@@ -22,8 +23,18 @@ pub(super) struct Nodes {
     seeking: BTreeSet<usize>,
     /// Tasks that were opened and have not returned.
     open: BTreeSet<usize>,
-    /// Tasks whose clock runs.
-    timed: BTreeSet<usize>,
+    /// Tasks with limits of their own that have not returned.
+    limited: BTreeSet<usize>,
+    /// Top tasks that have not returned.
+    tops: BTreeSet<usize>,
+    /// Leaves that have slots.
+    holders: BTreeSet<Slug>,
+    /// Tasks whose clock runs, each with the number of its leaves that have slots.
+    timed: BTreeMap<usize, usize>,
+    /// Tasks whose clock was set back.
+    set_back: Vec<usize>,
+    /// Accounts that several tasks share and that were used up at the last check.
+    spent: BTreeSet<usize>,
 }
 
 /// The sets follow from the tasks.
@@ -50,6 +61,8 @@ impl Nodes {
     pub fn push(&mut self, op: NodeInstance) {
         let (number, parent) = (op.number, op.parent);
         let nested = op.place.is_nested();
+        put(&mut self.limited, number, op.limited);
+        put(&mut self.tops, number, parent.is_none());
         self.list.push(op);
         self.touched.insert(number);
         if let Some(above) = parent.and_then(|parent| self.list.get_mut(parent)) {
@@ -62,12 +75,18 @@ impl Nodes {
     /// Changes a task and updates the sets.
     pub fn change(&mut self, number: usize, change: impl FnOnce(&mut NodeInstance)) {
         let Some(op) = self.list.get_mut(number) else { return };
-        let (before, children) = (op.counts(), op.children.len());
+        let (before, children, clock) = (op.counts(), op.children.len(), op.clock);
         change(op);
         let (after, parent) = (op.counts(), op.parent.filter(|_| !op.place.is_nested()));
         put(&mut self.due, number, matches!(op.state, OpState::Due(_)) && !op.former);
         put(&mut self.seeking, number, op.state == OpState::Seeking && !op.former);
         put(&mut self.open, number, op.opened.is_some() && op.closed.is_none() && !op.former);
+        let is_over = op.closed.is_some() || op.former;
+        put(&mut self.limited, number, op.limited && !is_over);
+        put(&mut self.tops, number, op.parent.is_none() && !is_over);
+        if op.clock != clock {
+            self.set_back.push(number);
+        }
         if op.children.len() != children {
             self.count_anew(number);
         }
@@ -124,14 +143,57 @@ impl Nodes {
         self.open.iter().filter_map(|number| self.get(*number))
     }
 
-    /// Runs the clocks of exactly these tasks from `now` on.
-    pub fn set_clocks(&mut self, running: BTreeSet<usize>, now: u64) {
-        for number in self.timed.union(&running) {
-            if let Some(op) = self.list.get_mut(*number) {
-                op.clock.set(running.contains(number), now);
+    /// Those with limits of their own that have not come back.
+    pub fn limited(&self) -> impl Iterator<Item = usize> {
+        self.limited.iter().copied()
+    }
+
+    /// Top tasks that have not come back.
+    pub fn tops(&self) -> impl Iterator<Item = &NodeInstance> {
+        self.tops.iter().filter_map(|number| self.get(*number))
+    }
+
+    /// Of these accounts nothing is left now. True if it was otherwise at the last look.
+    pub fn note_spent(&mut self, spent: BTreeSet<usize>) -> bool {
+        let differs = self.spent != spent;
+        self.spent = spent;
+        differs
+    }
+
+    /// A leaf holds a slot from `now` on, or holds none. The clock of a task runs while a leaf of it holds one.
+    pub fn hold(&mut self, leaf: &Slug, number: usize, holds: bool, now: u64) {
+        let changes = if holds { self.holders.insert(leaf.clone()) } else { self.holders.remove(leaf) };
+        let mut at = Some(number).filter(|_| changes);
+        while let Some((number, op)) = at.and_then(|number| Some((number, self.list.get_mut(number)?))) {
+            let holders = self.timed.entry(number).or_default();
+            *holders = if holds { holders.saturating_add(1) } else { holders.saturating_sub(1) };
+            let runs = *holders > 0;
+            op.clock.set(runs, now);
+            at = op.parent;
+            if !runs {
+                self.timed.remove(&number);
             }
         }
-        self.timed = running;
+    }
+
+    /// Clocks that were set back run on from `now`.
+    pub fn go_on_timing(&mut self, now: u64) {
+        for number in std::mem::take(&mut self.set_back) {
+            let runs = self.timed.contains_key(&number);
+            if let Some(op) = self.list.get_mut(number) {
+                op.clock.set(runs, now);
+            }
+        }
+    }
+
+    /// No clock runs from `now` on.
+    pub fn stop_clocks(&mut self, now: u64) {
+        self.holders.clear();
+        for number in std::mem::take(&mut self.timed).into_keys() {
+            if let Some(op) = self.list.get_mut(number) {
+                op.clock.set(false, now);
+            }
+        }
     }
 }
 

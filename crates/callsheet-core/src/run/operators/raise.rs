@@ -112,6 +112,7 @@ impl Trees<'_> {
             node.into_iter().for_each(|node| raise_node(node, name, max));
         }
         self.change_op(number, |op| op.raised(name, max));
+        self.note_all_limits();
     }
 }
 

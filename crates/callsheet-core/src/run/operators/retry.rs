@@ -40,6 +40,7 @@ impl Trees<'_> {
                 }
             }
         }
+        self.note_all_limits();
         let operators = &self.0.operators;
         let limits = operators.iter().filter_map(|op| Some((op.leaf()?, operators.node(op)?.limits.clone())));
         for (leaf, limits) in limits.collect::<Vec<_>>() {
@@ -65,6 +66,7 @@ impl Trees<'_> {
     pub fn retry_op(&mut self, number: usize) {
         let Ok((after, begun)) = self.0.operators.retried(number) else { return };
         self.0.operators = after;
+        self.note_all_limits();
         begun.into_iter().for_each(|leaf| self.list_leaf(leaf));
     }
 }

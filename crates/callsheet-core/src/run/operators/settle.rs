@@ -169,7 +169,8 @@ impl<'a> TreeQuery<'a> {
         })
     }
 
-    fn is_writer_of_tree(self, task: &TaskRun) -> bool {
+    /// Whether other writers of trees wait for a task.
+    pub fn is_writer_of_tree(self, task: &TaskRun) -> bool {
         self.0.operators.of_leaf(&task.task.slug).is_some() && self.can_write(task)
     }
 

@@ -39,9 +39,11 @@ pub enum Datum {
     /// are null.
     Evaluation(Value),
     /// Values by index.
-    List(Vec<Bound>),
+    #[serde(with = "shared")]
+    List(Arc<Vec<Bound>>),
     /// Values by name.
-    Map(BTreeMap<String, Bound>),
+    #[serde(with = "shared")]
+    Map(Arc<BTreeMap<String, Bound>>),
 }
 
 /// Results are recorded as a whole.
@@ -50,14 +52,14 @@ mod shared {
 
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    use super::TaskResult;
-
-    pub(super) fn serialize<S: Serializer>(result: &Arc<TaskResult>, serializer: S) -> Result<S::Ok, S::Error> {
-        result.as_ref().serialize(serializer)
+    pub(super) fn serialize<T: Serialize, S: Serializer>(value: &Arc<T>, serializer: S) -> Result<S::Ok, S::Error> {
+        value.as_ref().serialize(serializer)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<TaskResult>, D::Error> {
-        TaskResult::deserialize(deserializer).map(Arc::new)
+    pub(super) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Arc<T>, D::Error> {
+        T::deserialize(deserializer).map(Arc::new)
     }
 }
 

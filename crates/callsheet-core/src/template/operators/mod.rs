@@ -35,7 +35,7 @@ pub use cond::Case;
 pub use director_evaluator_loop::DIRECTOR;
 pub(crate) use director_evaluator_loop::advice;
 pub use facts::{Facts, Leaf, Rows};
-pub use parts::{EvalPhase, Judged, Known, Move, Names, Opening, Opens, Part, Parts, Tally};
+pub use parts::{EvalPhase, Gave, Judged, Known, Move, Names, Opening, Opens, Part, Parts, Tally};
 pub use place::{ChildSlot, Work};
 pub use plan::{HandlerPlan, Plan};
 pub use text::{Given, Slot, Written};

@@ -104,11 +104,9 @@ pub trait Known: Parts {
     fn trust(&self, part: &Part) -> Trust;
     /// The result of a part as a value for a name.
     fn bound(&self, part: &Part) -> Bound;
-    /// The node of a part.
-    fn node_of(&self, part: &Part) -> Option<&Node>;
-    /// The parts of a part.
-    fn parts_of(&self, part: &Part) -> Vec<Part>;
-    /// The names in scope, including those that the task itself bound.
+    /// What its first parts gave, so many of them, as names may be bound to it.
+    fn gave_before(&self, count: u32) -> Gave;
+    /// Names in scope, with what the task itself bound.
     fn scope(&self) -> Arc<Environment>;
     /// An element of its list, with its name.
     fn element(&self, index: u32) -> Option<(String, Bound)>;
@@ -122,7 +120,18 @@ pub trait Known: Parts {
     fn process(&self, goes_on: bool) -> TaskResult;
 }
 
-/// A task that is being opened. Its inputs are bound.
+/// What parts gave, those that came back, in the order they were opened.
+#[derive(Clone, Debug, Default)]
+pub struct Gave {
+    /// Their results.
+    pub results: Arc<Vec<Bound>>,
+    /// The same by their ids.
+    pub by_id: Arc<BTreeMap<String, Bound>>,
+    /// The least trusted of what they are made from.
+    pub trust: Trust,
+}
+
+/// A task that is opened: its inputs are bound.
 pub trait Opening {
     /// Its node.
     fn node(&self) -> &Node;

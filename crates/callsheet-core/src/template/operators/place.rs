@@ -69,6 +69,20 @@ impl ChildSlot {
         matches!(self, Self::Input { .. } | Self::Argument { .. } | Self::Match)
     }
 
+    /// Its number among the parts of its kind, from 1. 0 if there is only one of that kind.
+    pub fn number(&self) -> u32 {
+        match self {
+            Self::Input { index }
+            | Self::Argument { index }
+            | Self::Child { index }
+            | Self::Item { index }
+            | Self::Part { index, .. } => index.saturating_add(1),
+            Self::Turn { iteration, .. } => *iteration,
+            Self::Subtask { call, .. } => call.saturating_add(1),
+            Self::Top | Self::Branch { .. } | Self::Body | Self::Match | Self::Split | Self::Regrown => 0,
+        }
+    }
+
     /// Whether it is a subtask.
     pub fn is_subtask(&self) -> bool {
         matches!(self, Self::Subtask { .. })

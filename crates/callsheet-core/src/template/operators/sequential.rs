@@ -1,7 +1,5 @@
 //! `sequential`: runs its steps in order, one after the other.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::template::bind::{Bound, Datum};
@@ -14,8 +12,8 @@ use crate::template::tree::{InheritContext, Node, Role};
 
 use super::place::nth;
 use super::{
-    ChildSlot, EvalPhase, Facts, Given, Kind, Known, Move, Names, OnError, Opening, Opens, Operator, Part, Parts, Plan,
-    Rows, Work, Written, with_error,
+    ChildSlot, EvalPhase, Facts, Gave, Given, Kind, Known, Move, Names, OnError, Opening, Opens, Operator, Parts, Plan,
+    Rows, Tally, Work, Written, with_error,
 };
 
 /// Runs its steps in order.
@@ -103,19 +101,17 @@ impl Operator for Sequential {
 
     fn next(&self, at: &dyn Parts) -> Move {
         let holds_writer = |step: &Node| step.walk().iter().any(|node| node.requires_approval(&|tool| at.writes(tool)));
-        let mut failed = false;
-        for (index, step) in (0..).zip(&self.steps) {
-            // With `collect`, later steps still run up to the next step that contains a writer.
-            if failed && (self.on_error == OnError::Fail || holds_writer(step)) {
-                return Move::Owe(EvalPhase::Close);
-            }
-            match at.after(ChildSlot::Child { index }) {
-                Ok(part) if part.fatal => return Move::Owe(EvalPhase::Close),
-                Ok(part) => failed |= part.failed,
-                Err(what) => return what,
-            }
+        // Each step is opened when the one before it came back.
+        let Tally { opened, closed, failed, fatal } = at.tally();
+        let Some(step) = self.steps.get(opened).filter(|_| opened == closed) else {
+            return if opened > closed { Move::Wait } else { Move::Owe(EvalPhase::Close) };
+        };
+        // With `collect` later steps still run up to the next one that holds a writer.
+        let stops = fatal > 0 || failed > 0 && (self.on_error == OnError::Fail || holds_writer(step));
+        match u32::try_from(opened) {
+            Ok(index) if !stops => Move::Open(vec![ChildSlot::Child { index }]),
+            _ => Move::Owe(EvalPhase::Close),
         }
-        Move::Owe(EvalPhase::Close)
     }
 
     fn open(&self, _: &dyn Opening, _: &mut Names) -> Result<Opens, Box<TaskError>> {
@@ -125,20 +121,15 @@ impl Operator for Sequential {
     /// The results of the steps before a step.
     fn binds(&self, at: &dyn Known, place: ChildSlot) -> Vec<(String, Bound)> {
         let ChildSlot::Child { index: before } = place else { return Vec::new() };
-        let is_earlier =
-            |part: &Part| part.closed && matches!(part.place, ChildSlot::Child { index } if index < before);
-        let steps: Vec<Part> = at.parts().into_iter().filter(is_earlier).collect();
-        let trust = steps.iter().map(|step| at.trust(step)).max().unwrap_or_default();
-        let results: Vec<Bound> = steps.iter().map(|step| at.bound(step)).collect();
-        let mut ids = BTreeMap::new();
-        steps.iter().for_each(|step| add_ids(at, step, &mut ids));
+        let Gave { results, by_id, trust } = at.gave_before(before);
+        let last = results.last().cloned();
         let mut names = vec![
-            ("steps".to_owned(), Bound { datum: Datum::Map(ids), trust }),
-            ("step_results".to_owned(), Bound { datum: Datum::List(results.clone()), trust }),
+            ("steps".to_owned(), Bound { datum: Datum::Map(by_id), trust }),
+            ("step_results".to_owned(), Bound { datum: Datum::List(results), trust }),
         ];
-        if let Some(last) = results.last() {
+        if let Some(last) = last {
             names.push(("previous_result".to_owned(), last.clone()));
-            names.push(("output".to_owned(), last.clone()));
+            names.push(("output".to_owned(), last));
         }
         names
     }
@@ -168,16 +159,5 @@ impl Operator for Sequential {
         };
         result.notes.other.insert("step_results".to_owned(), at.steps_told());
         result
-    }
-}
-
-/// Binds a step under its id. If the step lends the ids of its children, binds these, too (spec 8).
-fn add_ids(at: &dyn Known, step: &Part, ids: &mut BTreeMap<String, Bound>) {
-    let Some(node) = at.node_of(step) else { return };
-    if node.kind.facts().lends_ids {
-        at.parts_of(step).iter().filter(|part| part.closed).for_each(|part| add_ids(at, part, ids));
-    }
-    if let Some(id) = &node.id {
-        ids.insert(id.clone(), at.bound(step));
     }
 }

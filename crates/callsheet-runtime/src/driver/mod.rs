@@ -45,6 +45,9 @@ use edits::EditCheck;
 /// How often the driver looks for messages of other processes and updates the files for people.
 const TICK: Duration = Duration::from_millis(200);
 
+/// Results that are recorded together.
+const TOGETHER: usize = 8;
+
 /// Drives a run until it ends or waits for somebody who is not there. Returns the outcome and the run in its final
 /// state, so that nobody has to fold its log again.
 ///
@@ -152,9 +155,7 @@ impl Driver {
             }
             let stop = self.stop.clone();
             tokio::select! {
-                // Results are handled one at a time. What follows from the first is started before the second is read,
-                // so calls that ended together do not delay one another.
-                Some(done) = self.tasks.join_next() => self.complete(done)?,
+                Some(done) = self.tasks.join_next() => self.complete_with_others(done)?,
                 () = stop.cancelled(), if !asked_to_stop => {}
                 _ = ticks.tick() => {
                     self.session.look_at_sheet(&self.services);
@@ -285,6 +286,17 @@ impl Driver {
             let result = future.await;
             Completion { key, result }
         });
+    }
+
+    /// A few results that are there already are recorded together. What follows from them is started before more are read,
+    /// so that calls which ended together do not delay one another.
+    fn complete_with_others(&mut self, done: Result<Completion, tokio::task::JoinError>) -> Result<(), DriveFault> {
+        self.complete(done)?;
+        for _ in 1..TOGETHER {
+            let Some(done) = self.tasks.try_join_next() else { break };
+            self.complete(done)?;
+        }
+        Ok(())
     }
 
     fn complete(&mut self, done: Result<Completion, tokio::task::JoinError>) -> Result<(), DriveFault> {

@@ -96,6 +96,9 @@ pub enum Command {
     Gc(super::GcArgs),
     /// Show what this project's files could do, and trust them in their current form.
     Trust(super::TrustArgs),
+    /// List the tools of your MCP servers, confirm them, and revoke that.
+    #[cfg(feature = "mcp")]
+    Tools(super::ToolsArgs),
     /// List what commands are always allowed, allow more, and revoke it.
     Grants(super::GrantsArgs),
     /// Print shell completions.

@@ -10,6 +10,8 @@ mod output_args;
 mod run_args;
 mod sheet_args;
 mod template_args;
+#[cfg(feature = "mcp")]
+mod tools_args;
 mod trust_args;
 mod words;
 mod work_args;
@@ -33,6 +35,8 @@ pub use template_args::{
     TemplateCheckArgs, TemplateCommand, TemplateFmtArgs, TemplateForm, TemplateMatchArgs, TemplateNewArgs,
     TemplateRunArgs, TemplateShowArgs, operators,
 };
+#[cfg(feature = "mcp")]
+pub use tools_args::{ToolsArgs, ToolsCommand, ToolsConfirmArgs, ToolsRevokeArgs};
 pub use trust_args::TrustArgs;
 pub use words::as_command;
 pub use work_args::WorkArgs;

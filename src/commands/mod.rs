@@ -49,6 +49,8 @@ mod template_fmt;
 mod template_new;
 mod template_run;
 mod template_values;
+#[cfg(feature = "mcp")]
+mod tools;
 mod tree_needs;
 mod trial;
 mod trust;
@@ -115,6 +117,8 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Config(arguments) => config::config(&setup, arguments),
         Command::Gc(arguments) => gc::gc(&setup, arguments),
         Command::Trust(arguments) => trust::trust(&setup, arguments),
+        #[cfg(feature = "mcp")]
+        Command::Tools(arguments) => tools::tools(&setup, arguments),
         Command::Grants(arguments) => grants::grants(&setup, arguments),
         Command::Doctor | Command::Completions(_) | Command::Man(_) => Ok(Exit::Complete),
     }

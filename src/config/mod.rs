@@ -1,6 +1,8 @@
 //! Configuration in layers, strongest first: flag, environment, project file, user file, built-in. Every value keeps
 //! where it came from, so that `doctor` can tell.
 
+#[cfg(feature = "mcp")]
+mod confirmed;
 mod folders;
 mod grants;
 mod keys;
@@ -9,6 +11,8 @@ mod schema;
 mod setting;
 mod trust;
 
+#[cfg(feature = "mcp")]
+pub use confirmed::ConfirmedTools;
 pub use folders::Folders;
 pub use grants::GrantList;
 pub use keys::{KEYS, Key, Kind, key};

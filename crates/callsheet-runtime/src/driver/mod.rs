@@ -63,6 +63,9 @@ pub async fn drive(
         flight.cancel();
     }
     driver.tasks.shutdown().await;
+    for tool in driver.services.tools.values() {
+        tool.end().await;
+    }
     let written = driver.session.write_views(&driver.services);
     driver.session.close();
     let ended = ended.and_then(|outcome| written.map(|()| outcome));

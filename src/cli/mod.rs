@@ -6,6 +6,8 @@ mod exit;
 mod grants_args;
 mod help;
 mod init_args;
+#[cfg(feature = "mcp")]
+mod mcp_args;
 mod output_args;
 mod run_args;
 mod sheet_args;
@@ -28,6 +30,8 @@ pub use exit::{Exit, Failure};
 pub use grants_args::{GrantsAddArgs, GrantsArgs, GrantsCommand, GrantsRevokeArgs, GrantsWhat};
 pub use help::command;
 pub use init_args::{DemoArgs, InitArgs};
+#[cfg(feature = "mcp")]
+pub use mcp_args::{McpArgs, ProgramRight};
 pub use output_args::{GcArgs, OutputFormat, RunsArgs};
 pub use run_args::{OpenArgs, RunArgs};
 pub use sheet_args::{ReportArgs, ReportFormat, SheetCheckArgs, SheetCommand, SheetFmtArgs, SheetForm, SheetNewArgs};

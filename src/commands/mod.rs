@@ -21,6 +21,8 @@ mod lines;
 #[cfg(feature = "lsp")]
 mod lsp;
 mod man;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod model;
 mod model_test;
 mod plan;
@@ -101,6 +103,8 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Serve(arguments) => serve::serve(setup, arguments),
         #[cfg(feature = "lsp")]
         Command::Lsp => lsp::lsp(&setup),
+        #[cfg(feature = "mcp")]
+        Command::Mcp(arguments) => mcp::mcp(&setup, arguments),
         Command::Show(arguments) => show::show(&setup, arguments),
         Command::Report(arguments) => report::report(&setup, arguments),
         Command::Sheet(command) => sheet::sheet(&setup, command),

@@ -2,7 +2,11 @@
 #![cfg(feature = "mcp")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
+use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
 
 use crate::support::garden::{Ended, TestProject};
 use crate::support::root;
@@ -232,4 +236,125 @@ fn a_server_that_is_none_is_told_plainly() {
     std::fs::write(garden.home().join("config.toml"), "[mcp.shed]\nread = ['level']\n").unwrap();
     let ended = garden.expect(2, &["tools", "confirm", "--yes"]);
     assert!(ended.err.contains("give it either a `command` or a `url`"), "{}", ended.err);
+}
+
+/// A program that `callsheet mcp` serves.
+struct Program {
+    child: std::process::Child,
+    lines: std::io::Lines<std::io::BufReader<std::process::ChildStdout>>,
+    number: u32,
+}
+
+impl Program {
+    fn of(garden: &TestProject, arguments: &[&str]) -> Self {
+        let mut command = garden.command(arguments);
+        command.env("CALLSHEET_MODEL", garden.model());
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut program = Self { child, lines, number: 0 };
+        let info =
+            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+        assert_eq!(program.ask("initialize", info)["serverInfo"]["name"], "callsheet");
+        program.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        program
+    }
+
+    fn send(&mut self, message: &Value) {
+        writeln!(self.child.stdin.as_mut().unwrap(), "{message}").unwrap();
+    }
+
+    fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.number += 1;
+        self.send(&json!({"jsonrpc": "2.0", "id": self.number, "method": method, "params": params}));
+        loop {
+            let line = self.lines.next().unwrap().unwrap();
+            let answer: Value = serde_json::from_str(&line).unwrap();
+            if answer["id"] == self.number {
+                return answer["result"].clone();
+            }
+        }
+    }
+
+    fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        self.ask("tools/call", json!({"name": tool, "arguments": arguments}))
+    }
+
+    /// The state of a run once something waits there, or it has ended.
+    fn settled(&mut self, run: &str) -> Value {
+        loop {
+            let status = self.call("status", json!({"run": run}))["structuredContent"].clone();
+            let waits = |what: &str| status[what].as_array().is_some_and(|all| !all.is_empty());
+            if waits("approvals") || waits("questions") || status["works"] == false {
+                return status;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let _ended = self.child.wait();
+    }
+}
+
+/// A garden whose model plans one task that writes a file.
+fn writing() -> TestProject {
+    TestProject::scripted(
+        "[[rule]]\nphase = 'plan'\ntext = '''\n## Goals / summary\nNote the level.\n\n**plan complete**\n## Tasks\n### Task section 1\n- **Name** Note\n- **What is needed** Write the level into level.md.\n- **Skill** write_files\n- **References** [Water](water.md)\n- **Expected output** The file level.md.\n'''\n[[rule]]\nphase = 'execute'\ntext = '''\n## Change details\n- **file_path** level.md\n- **complete_file** true\n```markdown\n41 cm\n```\n## Result summary\nWrote [the level](level.md).\n'''\n",
+    )
+}
+
+/// covers: 13.5
+#[test]
+fn a_program_starts_runs_and_approves_only_with_the_right_to() {
+    let garden = writing();
+    let mut program = Program::of(&garden, &["mcp"]);
+    let tools = program.ask("tools/list", json!({}))["tools"].clone();
+    assert_eq!(tools.as_array().unwrap().len(), 7, "{tools}");
+    let begun = program.call("run", json!({"request": "Note the level of the water in level.md."}));
+    let run = begun["structuredContent"]["run"].as_str().unwrap_or_else(|| panic!("{begun}")).to_owned();
+    let status = program.settled(&run);
+    let number = status["approvals"][0]["approval"].clone();
+    assert!(number.is_u64(), "{status}");
+    let refused = program.call("approve", json!({"run": run, "approval": number}));
+    assert_eq!(refused["isError"], true);
+    assert!(refused["content"][0]["text"].as_str().unwrap().contains(&format!("callsheet approve {run}")), "{refused}");
+    assert!(!garden.path("level.md").exists());
+    let unanswered = program.call("result", json!({"run": run}));
+    assert_eq!(unanswered["isError"], true, "{unanswered}");
+    drop(program);
+    let mut program = Program::of(&garden, &["mcp", "--may", "approve"]);
+    loop {
+        let status = program.settled(&run);
+        let Some(number) = status["approvals"][0]["approval"].as_u64() else { break };
+        program.call("approve", json!({"run": run, "approval": number}));
+    }
+    assert_eq!(garden.read("level.md"), "41 cm\n");
+    let answer = program.call("result", json!({"run": run}));
+    assert!(answer["structuredContent"]["answer"].as_str().unwrap().contains("level"), "{answer}");
+    let by: Vec<Value> =
+        garden.facts().iter().filter(|fact| fact["event"] == "gate_answered").map(|fact| fact["by"].clone()).collect();
+    assert!(!by.is_empty() && by.iter().all(|by| by == "client"), "{by:?}");
+}
+
+/// covers: 13.5
+#[test]
+fn a_program_that_asks_for_something_else_is_told_what_is_wrong() {
+    let garden = writing();
+    let mut program = Program::of(&garden, &["mcp", "--may", "approve"]);
+    let words = |answer: Value| {
+        assert_eq!(answer["isError"], true, "{answer}");
+        answer["content"][0]["text"].as_str().unwrap().to_owned()
+    };
+    assert!(words(program.call("run", json!({}))).contains("either a request or a template"));
+    assert!(words(program.call("run", json!({"template": "no_such"}))).contains("no_such"));
+    let file = json!({"template": "extract_data", "values": {"document": "@/etc/hostname"}});
+    assert!(words(program.call("run", file)).contains("write the text itself"));
+    assert!(words(program.call("status", json!({"run": "../x"}))).contains("There is no run ../x"));
+    assert!(words(program.call("cancel", json!({"other": 1}))).contains("unknown field"));
+    assert!(words(program.call("destroy", json!({}))).contains("no tool destroy"));
+    let listed = program.call("templates", json!({}))["structuredContent"].clone();
+    assert!(listed["templates"].as_array().is_some_and(|all| all.iter().any(|one| one["name"] == "extract_data")));
 }

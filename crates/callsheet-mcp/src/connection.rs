@@ -57,8 +57,23 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Connects.
+    /// Connects. The library waits ten seconds for the first answer of the newer revision. A server that starts slowly
+    /// answers too late for that, so a failure is followed by a second attempt with the older revision alone.
     pub(crate) async fn open(settings: &ServerSettings, project: &Path, log: Option<&Path>) -> Result<Self, Trouble> {
+        match Self::attempt(settings, project, log, either_revision()).await {
+            Err(Trouble::Unusable { .. }) => {
+                Self::attempt(settings, project, log, ClientLifecycleMode::Initialize).await
+            }
+            connected => connected,
+        }
+    }
+
+    async fn attempt(
+        settings: &ServerSettings,
+        project: &Path,
+        log: Option<&Path>,
+        lifecycle: ClientLifecycleMode,
+    ) -> Result<Self, Trouble> {
         let changed = Arc::new(AtomicBool::new(false));
         let listener = Listener { changed: Arc::clone(&changed) };
         let flow = Flow::default();
@@ -70,13 +85,13 @@ impl Connection {
                     started.map_err(|error| unusable(format!("`{}` did not start: {error}.", program.command)))?;
                 let transport = AsyncRwTransport::new_client(Metered::new(stdout, flow.clone()), stdin)
                     .with_max_line_length(MESSAGE);
-                (serve_client_with_lifecycle(listener, transport, lifecycle()).await, Some(process))
+                (serve_client_with_lifecycle(listener, transport, lifecycle).await, Some(process))
             }
             Reach::Address(address) => {
                 let client = http_client().map_err(unusable)?;
                 let config = config(address).map_err(unusable)?;
                 let transport = StreamableHttpClientTransport::with_client(client, config);
-                (serve_client_with_lifecycle(listener, transport, lifecycle()).await, None)
+                (serve_client_with_lifecycle(listener, transport, lifecycle).await, None)
             }
         };
         let server = settings.name.clone();
@@ -87,11 +102,13 @@ impl Connection {
             }
             (Err(error), _) if error.is_authorization_required() => Err(Trouble::Login { server }),
             (Err(_), _) if flow.is_over() => Err(Trouble::Flood { server }),
-            (Err(error), Some(mut process)) => {
-                let said = process.said().await;
-                Err(unusable(format!("it did not answer as a server does: {} ({said}).", initial(&error))))
+            (Err(error), process) => {
+                let said = match process {
+                    Some(mut process) => format!(" ({})", process.said().await),
+                    None => String::new(),
+                };
+                Err(unusable(format!("it did not answer as a server does: {}{said}.", initial(&error))))
             }
-            (Err(error), None) => Err(unusable(format!("it did not answer as a server does: {}.", initial(&error)))),
         }
     }
 
@@ -188,7 +205,7 @@ impl Connection {
 }
 
 /// Both revisions of the protocol: without sessions, and before that with a handshake.
-fn lifecycle() -> ClientLifecycleMode {
+fn either_revision() -> ClientLifecycleMode {
     ClientLifecycleMode::Auto {
         preferred_versions: vec![ProtocolVersion::V_2026_07_28],
         legacy_version: Some(ProtocolVersion::V_2025_11_25),

@@ -109,7 +109,7 @@ impl Process {
         let how = match status {
             Ok(Ok(status)) => status.to_string(),
             Ok(Err(error)) => error.to_string(),
-            Err(_) => "it closed its output".to_owned(),
+            Err(_) => "it still ran".to_owned(),
         };
         let words = self.words.text();
         if words.is_empty() { how } else { format!("{how}: {words}") }

@@ -1,7 +1,6 @@
 //! Results of calls as text for a model.
 
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
-use serde_json::Value;
 
 use crate::words::say;
 
@@ -17,14 +16,9 @@ pub(crate) enum Answer {
 /// The text of a result, at most `cap` bytes and a note.
 pub(crate) fn answer(result: &CallToolResult, cap: usize) -> Answer {
     let mut parts: Vec<String> = result.content.iter().map(block).collect();
-    // Servers repeat structured content as text for older clients.
-    let repeated = |value: &Value| {
-        result.content.iter().any(|block| match block {
-            ContentBlock::Text(text) => serde_json::from_str::<Value>(&text.text).is_ok_and(|text| text == *value),
-            _ => false,
-        })
-    };
-    if let Some(structured) = result.structured_content.as_ref().filter(|value| !repeated(value)) {
+    // Servers repeat structured content as text for models, often in another form.
+    let has_text = result.content.iter().any(|block| matches!(block, ContentBlock::Text(_)));
+    if let Some(structured) = result.structured_content.as_ref().filter(|_| !has_text) {
         parts.push(serde_json::to_string_pretty(structured).unwrap_or_default());
     }
     let mut text = parts.join("\n");
@@ -65,7 +59,7 @@ fn not_shown(kind: &str, mime: &str, base64: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -74,21 +68,19 @@ mod tests {
     }
 
     #[test]
-    fn texts_and_structures_are_shown_once_and_pictures_are_named() {
+    fn a_structure_is_shown_without_a_text_and_pictures_are_named() {
         let shown = of(
             json!({"content": [
-                {"type": "text", "text": "one"},
                 {"type": "image", "data": "QUJD", "mimeType": "image/png"},
                 {"type": "resource", "resource": {"uri": "file:///a", "text": "two"}},
                 {"type": "resource_link", "uri": "file:///b", "name": "b"}
             ], "structuredContent": {"n": 1}}),
             1_000,
         );
-        let wanted = "one\n[picture of type image/png, about 3 bytes, not shown]\n[resource: file:///a]\ntwo\n[b: file:///b]\n{\n  \"n\": 1\n}";
+        let wanted = "[picture of type image/png, about 3 bytes, not shown]\n[resource: file:///a]\ntwo\n[b: file:///b]\n{\n  \"n\": 1\n}";
         assert_eq!(shown, Answer::Result(wanted.to_owned()));
-        let repeated =
-            of(json!({"content": [{"type": "text", "text": "{\"n\": 1}"}], "structuredContent": {"n": 1}}), 99);
-        assert_eq!(repeated, Answer::Result("{\"n\": 1}".to_owned()));
+        let repeated = of(json!({"content": [{"type": "text", "text": "n is 1"}], "structuredContent": {"n": 1}}), 99);
+        assert_eq!(repeated, Answer::Result("n is 1".to_owned()));
     }
 
     #[test]

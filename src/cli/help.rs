@@ -82,7 +82,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("find", &["callsheet find \"who looks after the pump\""]),
     ("index", &["callsheet index"]),
     ("lsp", &["callsheet lsp"]),
-    ("mcp", &["callsheet mcp", "callsheet -C ~/notes mcp --may approve"]),
+    ("mcp", &["callsheet mcp", "callsheet mcp --may approve"]),
     ("prompts", &["callsheet prompts list"]),
     ("gc", &["callsheet gc --dry-run"]),
     ("completions", &["callsheet completions bash"]),

@@ -90,7 +90,7 @@ fn confirm_all(setup: &Setup, servers: &Servers, arguments: &ToolsConfirmArgs) -
             Ok(offer) => offers.push(offer),
             Err(why) => {
                 failed = true;
-                tell!("{why}\n  its log: {}", known.log(setup).display());
+                tell!("{why}{}", log_words(setup, known));
             }
         }
     }
@@ -162,6 +162,12 @@ fn print_offer(setup: &Setup, offer: &Offer<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Where the log of a server is, if it has one.
+fn log_words(setup: &Setup, known: &KnownServer) -> String {
+    let log = known.log(setup);
+    if log.exists() { format!("\n  its log: {}", log.display()) } else { String::new() }
+}
+
 fn reads(known: &KnownServer, tool: &DeclaredTool) -> &'static str {
     if known.settings.reads.contains(&tool.name) { " only reads" } else { " asks before each call" }
 }
@@ -218,9 +224,7 @@ pub(super) async fn findings(setup: &Setup) -> Vec<Finding> {
     for known in &servers.known {
         let name = shown(known);
         findings.push(match offered(setup, known).await {
-            Err(why) => {
-                bad(format!("MCP server {name}: {why}"), format!("look at its log: {}", known.log(setup).display()))
-            }
+            Err(why) => bad(format!("MCP server {name}: {why}{}", log_words(setup, known)), ""),
             Ok(offer) if offer.differs() => bad(
                 format!("MCP server {name} offers {}, not all as you confirmed", counted(offer.offered.len(), "tool")),
                 format!("callsheet tools confirm {}", known.settings.name),

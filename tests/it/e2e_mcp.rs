@@ -72,8 +72,11 @@ fn follow(garden: &mut TestProject, made: &[&str]) {
     garden.follow_text(&format!("[[rule]]\nphase = 'execute'\n{replies}{last}"));
 }
 
+/// Confirms all tools, and trusts the skill, which can call them from then on.
 fn confirm(garden: &TestProject) -> Ended {
-    garden.expect(0, &["tools", "confirm", "--yes"])
+    let ended = garden.expect(0, &["tools", "confirm", "--yes"]);
+    garden.trust();
+    ended
 }
 
 const RUN: &[&str] = &["run", "--sheet", "work.md", "--approval", "before-apply"];
@@ -82,7 +85,7 @@ const APPROVED: &[&str] = &["run", "--sheet", "work.md", "--headless", "approve"
 /// covers: 13.1, 13.2, 13.3
 #[test]
 fn a_confirmed_tool_is_called_once_it_is_approved() {
-    let garden = garden(&["level"], "", &["level"]);
+    let mut garden = garden(&["level"], "", &["level"]);
     let unconfirmed = garden.call(APPROVED);
     assert!(unconfirmed.err.contains("shed__level"), "{}", unconfirmed.err);
     assert_eq!(calls(&garden), 0, "no task gets a tool that nobody confirmed");
@@ -93,6 +96,7 @@ fn a_confirmed_tool_is_called_once_it_is_approved() {
     let shown = garden.expect(0, &["show"]);
     assert!(shown.out.contains("shed__level"), "{}", shown.out);
     garden.expect(0, &["approve"]);
+    follow(&mut garden, &[]);
     garden.expect(0, &["resume"]);
     assert_eq!(calls(&garden), 1);
     assert!(!is_running(&garden), "it ends with the run");
@@ -120,13 +124,13 @@ fn a_tool_is_given_to_tasks_only_that_name_it() {
         ".callsheet/skills/published/SKILL.md",
         "---\nname: published\ndescription: Does all sorts of things.\n---\nDo it.\n",
     );
-    let shown = garden.expect(0, &["skill", "show", "published"]).out;
+    let shown = garden.expect(0, &["--json", "skill", "show", "published"]).out;
     assert!(shown.contains("read_file") && !shown.contains("shed__level"), "{shown}");
     garden.write(
         ".callsheet/skills/published/SKILL.md",
         "---\nname: published\ndescription: Reads levels.\nallowed-tools: mcp__shed__level\n---\nDo it.\n",
     );
-    let shown = garden.expect(0, &["skill", "show", "published"]).out;
+    let shown = garden.expect(0, &["--json", "skill", "show", "published"]).out;
     assert!(shown.contains("shed__level"), "Claude's name for it: {shown}");
     skill(&garden, "read_file");
     garden.call(APPROVED);
@@ -151,6 +155,23 @@ fn a_changed_tool_is_not_called_until_it_is_confirmed_again() {
     assert!(offered.out.contains("shed__level (changed)") && offered.out.contains("<U+202E>"), "{}", offered.out);
     garden.expect(0, APPROVED);
     assert_eq!(calls(&garden), 1);
+}
+
+/// covers: 13.2, 11.14
+#[test]
+fn a_granted_tool_is_called_unasked_until_it_changes() {
+    let garden = garden(&["level"], "", &["level"]);
+    let ended = garden.expect(2, &["grants", "add", "tool", "shed__level"]);
+    assert!(ended.err.contains("shed__level is no confirmed tool of a server"), "{}", ended.err);
+    confirm(&garden);
+    garden.expect(0, &["grants", "add", "tool", "shed__level"]);
+    let ended = garden.expect(0, RUN);
+    assert!(ended.err.contains("grant 1 allows this call, so you are not asked: tool shed__level"), "{}", ended.err);
+    assert_eq!(calls(&garden), 1);
+    std::fs::write(listed(&garden), tools(&["level"]).replace("Tells", "Raises")).unwrap();
+    confirm(&garden);
+    garden.expect(3, RUN);
+    assert_eq!(calls(&garden), 1, "the grant was for the tool as it was");
 }
 
 /// covers: 13.1, 12.7
@@ -211,7 +232,7 @@ fn a_server_that_hangs_takes_no_longer_than_its_task() {
     let garden = garden(&["hang"], "", &["hang"]);
     confirm(&garden);
     let mut run = APPROVED.to_vec();
-    run.extend(["--set", "limits.timeout_seconds=2"]);
+    run.extend(["--set", "limits.timeout_seconds=2", "--set", "iterate=never"]);
     let ended = garden.call(&run);
     assert_eq!(ended.code, 5, "{}", ended.err);
     assert!(!is_running(&garden));
@@ -302,7 +323,7 @@ impl Drop for Program {
 /// A garden whose model plans one task that writes a file.
 fn writing() -> TestProject {
     TestProject::scripted(
-        "[[rule]]\nphase = 'plan'\ntext = '''\n## Goals / summary\nNote the level.\n\n**plan complete**\n## Tasks\n### Task section 1\n- **Name** Note\n- **What is needed** Write the level into level.md.\n- **Skill** write_files\n- **References** [Water](water.md)\n- **Expected output** The file level.md.\n'''\n[[rule]]\nphase = 'execute'\ntext = '''\n## Change details\n- **file_path** level.md\n- **complete_file** true\n```markdown\n41 cm\n```\n## Result summary\nWrote [the level](level.md).\n'''\n",
+        "[[rule]]\nphase = 'plan'\ntext = '''\n## Goals / summary\nNote the level.\n\n**plan complete**\n## Tasks\n### Task section 1\n- **Name** Note\n- **What is needed** Write the level into level.md.\n- **Skill** write_document\n- **References** [Water](water.md)\n- **Expected output** The file level.md.\n'''\n[[rule]]\nphase = 'execute'\ntext = '''\n## Change details\n- **file_path** level.md\n- **complete_file** true\n```markdown\n41 cm\n```\n## Result summary\nWrote [the level](level.md).\n'''\n",
     )
 }
 

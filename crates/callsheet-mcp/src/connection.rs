@@ -188,6 +188,7 @@ impl Connection {
             (ServiceError::TransportClosed | ServiceError::TransportSend(_), Some(process)) => {
                 Trouble::Ended { server, said: process.lock().await.said().await }
             }
+            (ServiceError::TransportSend(error), None) => Trouble::Ended { server, said: chain(&*error.error) },
             (error, _) => Trouble::Ended { server, said: chain(&error) },
         }
     }
@@ -245,6 +246,7 @@ fn initial(error: &ClientInitializeError) -> String {
         ClientInitializeError::ExpectedInitResponse(_) | ClientInitializeError::ExpectedInitResult(_) => {
             "its first message was no answer".to_owned()
         }
+        ClientInitializeError::TransportError { error, .. } => chain(&*error.error),
         other => chain(other),
     }
 }

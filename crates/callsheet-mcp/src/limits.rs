@@ -36,7 +36,7 @@ pub(crate) const START: Duration = Duration::from_secs(60);
 pub(crate) const STARTS: usize = 3;
 
 /// How long a server has to end by itself, and again after it was asked to.
-pub(crate) const FAREWELL: Duration = Duration::from_secs(1);
+pub(crate) const FAREWELL: Duration = Duration::from_millis(500);
 
 /// Most characters of an error that a server returns.
 pub(crate) const ERROR: usize = 2_000;

@@ -8,7 +8,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::support::garden::{Ended, TestProject};
+use crate::support::garden::{Ended, TestProject, json_lines};
 use crate::support::root;
 
 /// Tools of the server, as it lists them.
@@ -120,18 +120,15 @@ fn a_tool_that_reads_as_the_person_says_is_called_unasked() {
 fn a_tool_is_given_to_tasks_only_that_name_it() {
     let garden = garden(&["level"], "read = ['level']\n", &["level"]);
     confirm(&garden);
-    garden.write(
-        ".callsheet/skills/published/SKILL.md",
-        "---\nname: published\ndescription: Does all sorts of things.\n---\nDo it.\n",
-    );
-    let shown = garden.expect(0, &["--json", "skill", "show", "published"]).out;
-    assert!(shown.contains("read_file") && !shown.contains("shed__level"), "{shown}");
-    garden.write(
-        ".callsheet/skills/published/SKILL.md",
-        "---\nname: published\ndescription: Reads levels.\nallowed-tools: mcp__shed__level\n---\nDo it.\n",
-    );
-    let shown = garden.expect(0, &["--json", "skill", "show", "published"]).out;
-    assert!(shown.contains("shed__level"), "Claude's name for it: {shown}");
+    let tools_of = |header: &str| {
+        let text = format!("---\nname: published\ndescription: Reads levels.\n{header}---\nDo it.\n");
+        garden.write(".callsheet/skills/published/SKILL.md", text);
+        let shown = json_lines(&garden.expect(0, &["--json", "skill", "show", "published"]).out);
+        serde_json::from_value::<Vec<String>>(shown[0]["policy"]["tools"].clone()).unwrap()
+    };
+    let usual = tools_of("");
+    assert!(usual.contains(&"read_file".to_owned()) && !usual.contains(&"shed__level".to_owned()), "{usual:?}");
+    assert_eq!(tools_of("allowed-tools: mcp__shed__level\n"), ["shed__level"], "Claude's name for it");
     skill(&garden, "read_file");
     garden.call(APPROVED);
     assert_eq!(calls(&garden), 0);

@@ -11,6 +11,7 @@ use callsheet_runtime::paths::{create_private_folder, private};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncReadExt, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::task::JoinHandle;
 
 use crate::limits::{FAREWELL, LAST_WORDS, LOG};
 use crate::settings::ServerProgram;
@@ -50,6 +51,8 @@ pub(crate) struct Process {
     child: Child,
     group: Option<Pid>,
     words: LastWords,
+    /// Reads its stderr.
+    reader: Option<JoinHandle<()>>,
 }
 
 /// The end of what a server wrote to stderr.
@@ -93,19 +96,22 @@ impl Process {
         let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         let words = LastWords::default();
         let pipes = (child.stdout.take(), child.stdin.take(), child.stderr.take());
-        let process = Self { child, group, words: words.clone() };
+        let mut process = Self { child, group, words: words.clone(), reader: None };
         let (Some(stdout), Some(stdin), Some(stderr)) = pipes else {
             return Err(std::io::Error::other("it has no pipes"));
         };
         let log = log.and_then(|log| opened(log, &program.command));
-        tokio::spawn(keep(stderr, log, words));
+        process.reader = Some(tokio::spawn(keep(stderr, log, words)));
         Ok((process, stdout, stdin))
     }
 
     /// How it ended, if it did, and what it wrote last.
     pub(crate) async fn said(&mut self) -> String {
-        // Its last words and its status may come a moment later than the end of its output.
+        // Its status and its last words may come a moment later than the end of its output.
         let status = tokio::time::timeout(FAREWELL, self.child.wait()).await;
+        if let (Ok(_), Some(reader)) = (&status, self.reader.take()) {
+            let _open_elsewhere = tokio::time::timeout(FAREWELL, reader).await;
+        }
         let how = match status {
             Ok(Ok(status)) => status.to_string(),
             Ok(Err(error)) => error.to_string(),

@@ -28,7 +28,7 @@ pub fn left_out(setup: &Setup) -> Result<Vec<LeftOut>, Failure> {
     let servers = None;
     Ok(servers
         .into_iter()
-        .chain(skills.left_out.into_iter())
+        .chain(skills.left_out)
         .chain(templates.left_out.iter().cloned())
         .chain(prompts.left_out)
         .collect())

@@ -18,11 +18,20 @@ use crate::wiring::{prompt_dirs, skill_dirs, tool_specs};
 /// # Errors
 /// The configuration cannot be read.
 pub fn left_out(setup: &Setup) -> Result<Vec<LeftOut>, Failure> {
-    let tools = tool_specs();
+    let tools = tool_specs(setup);
     let skills = load_skills(&skill_dirs(setup), SkillContext { tools: &tools, read_only_sandbox: false });
     let templates = crate::library::load(setup)?;
     let prompts = load_prompts(&prompt_dirs(setup));
-    Ok(skills.left_out.into_iter().chain(templates.left_out.iter().cloned()).chain(prompts.left_out).collect())
+    #[cfg(feature = "mcp")]
+    let servers = crate::servers::left_out(setup);
+    #[cfg(not(feature = "mcp"))]
+    let servers = None;
+    Ok(servers
+        .into_iter()
+        .chain(skills.left_out)
+        .chain(templates.left_out.iter().cloned())
+        .chain(prompts.left_out)
+        .collect())
 }
 
 /// A line about the files that are left out. `None` if there are none.

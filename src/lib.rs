@@ -32,6 +32,8 @@ pub mod models;
 mod notify;
 mod place;
 pub mod relay;
+#[cfg(feature = "mcp")]
+mod servers;
 pub mod setup;
 pub mod term;
 pub mod wiring;

@@ -20,7 +20,7 @@ use crate::wiring::{skill_dirs, subtask_tools, template_dirs, tool_specs};
 
 /// The tools, skills, providers and models that templates may name.
 pub fn known(setup: &Setup) -> Known<'static> {
-    let specs = tool_specs();
+    let specs = tool_specs(setup);
     let skills = load_skills(&skill_dirs(setup), SkillContext { tools: &specs, read_only_sandbox: false });
     let tools = specs.iter().map(|spec| spec.name.clone()).chain(setup.config.subtask_tools());
     let Served { models, providers } = served(setup);
@@ -63,7 +63,7 @@ pub fn load(setup: &Setup) -> Result<Arc<LoadedTemplates>, Failure> {
 
 /// The skills that templates can call.
 pub fn called_skills(setup: &Setup) -> Catalog {
-    let tools = tool_specs();
+    let tools = tool_specs(setup);
     load_skills(&skill_dirs(setup), SkillContext { tools: &tools, read_only_sandbox: false }).catalog
 }
 
@@ -116,7 +116,7 @@ pub fn offer(setup: &Setup) -> Result<TemplateCatalog, Failure> {
     let skills = called_skills(setup);
     take_all(setup, &loaded.library, &skills, &mut tree);
     take_matcher(setup, &loaded.library, &skills, &mut tree)?;
-    let tools = tool_specs();
+    let tools = tool_specs(setup);
     let writes = |name: &str| tools.iter().all(|tool| tool.name != name || tool.effect != ToolEffect::Read);
     let broken = loaded.library.causes().map(|(name, why)| (name.to_owned(), why.to_owned())).collect();
     Ok(TemplateCatalog { broken, ..TemplateCatalog::new(tree, &writes) })

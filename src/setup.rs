@@ -71,6 +71,11 @@ impl Setup {
         // A message about an invalid configuration may contain a key, too.
         keep_secret(secrets(&BTreeMap::new()));
         let config = Config::load(&sources, Some(&folders)).map_err(config_failure)?;
+        #[cfg(feature = "mcp")]
+        for name in config.mcp_servers() {
+            let headers = config.texts_below(&format!("mcp.{name}.headers"));
+            keep_secret(crate::servers::header_secrets(&headers));
+        }
         let keys = callsheet_models::config::vendors().iter().filter_map(|vendor| vendor.api_key_env.clone());
         let providers = provider_settings(&config);
         keep_secret(secrets(&providers));

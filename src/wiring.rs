@@ -77,8 +77,9 @@ pub fn services(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -
         observer: Arc::new(LiveWriter::new(&setup.store_folder(), run, parts.observer)),
         slots: Slots::new(parts.slots, 1),
         models: parts.models,
-        tools: callsheet_tools::registry()
+        tools: tools_of_servers(setup)
             .into_iter()
+            .chain(callsheet_tools::registry())
             .chain(
                 subtask_tools(setup)?.iter().map(|(name, tool)| callsheet_tools::subtask_tool(name, &tool.description)),
             )
@@ -232,9 +233,22 @@ pub fn subtask_tools(setup: &Setup) -> Result<BTreeMap<String, SubtaskTool>, Fai
     Ok(tools)
 }
 
-/// The specifications of the built-in tools.
-pub fn tool_specs() -> Vec<ToolSpec> {
-    callsheet_tools::registry().iter().map(|tool: &Arc<dyn Tool>| tool.spec().clone()).collect()
+/// The specifications of the built-in tools and of the tools of MCP servers that the user confirmed.
+pub fn tool_specs(setup: &Setup) -> Vec<ToolSpec> {
+    let tools = callsheet_tools::registry().into_iter().chain(tools_of_servers(setup));
+    tools.map(|tool: Arc<dyn Tool>| tool.spec().clone()).collect()
+}
+
+/// Tools of MCP servers that the user confirmed. Starts no server.
+#[cfg(feature = "mcp")]
+fn tools_of_servers(setup: &Setup) -> Vec<Arc<dyn Tool>> {
+    crate::servers::tools(setup)
+}
+
+/// Tools of MCP servers: this build knows none.
+#[cfg(not(feature = "mcp"))]
+fn tools_of_servers(_setup: &Setup) -> Vec<Arc<dyn Tool>> {
+    Vec::new()
 }
 
 /// The names of other kinds of calls.

@@ -58,6 +58,9 @@ pub enum Command {
     /// Serve an editor: diagnostics, completion, hover and rename in sheets, skills and templates (Language Server Protocol).
     #[cfg(feature = "lsp")]
     Lsp,
+    /// Serve a program: it starts runs, looks at them and stops them (Model Context Protocol over stdin and stdout).
+    #[cfg(feature = "mcp")]
+    Mcp(super::McpArgs),
     /// Inspect a run: its plan, tasks, model calls, events, timeline, and why tasks wait.
     Show(ShowArgs),
     /// Write a run as one HTML or Markdown file to send: request, answer, changes, cost, timeline, tasks.
@@ -97,6 +100,9 @@ pub enum Command {
     Gc(super::GcArgs),
     /// Show what this project's files could do, and trust them in their current form.
     Trust(super::TrustArgs),
+    /// List the tools of your MCP servers, confirm them, and revoke that.
+    #[cfg(feature = "mcp")]
+    Tools(super::ToolsArgs),
     /// List what commands are always allowed to do, allow more, or revoke a grant.
     Grants(super::GrantsArgs),
     /// Print shell completions.

@@ -16,7 +16,7 @@ pub struct GrantsArgs {
 /// The actions on grants.
 #[derive(Clone, Debug, Subcommand)]
 pub enum GrantsCommand {
-    /// Allow commands something more, in this project, until you revoke it.
+    /// Allow commands or tools something more, in this project, until you revoke it.
     Add(GrantsAddArgs),
     /// Revoke a grant.
     Revoke(GrantsRevokeArgs),
@@ -79,6 +79,12 @@ pub enum GrantsWhat {
         /// Files or folders of the project, which need not exist.
         #[arg(value_name = "PATH", required = true)]
         paths: Vec<PathBuf>,
+    },
+    /// Calls of tools of MCP servers that are made without asking you, until the tool changes.
+    Tool {
+        /// Names of tools, as `callsheet tools` lists them.
+        #[arg(value_name = "TOOL", required = true)]
+        names: Vec<String>,
     },
     /// Commands that run without asking you: those that begin with these words. Flags of `add` come before the words.
     Command {

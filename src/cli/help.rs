@@ -19,9 +19,11 @@ const GROUPS: [(&str, &[&str]); 4] = [
             "config",
             "grants",
             "trust",
+            "tools",
             "find",
             "index",
             "lsp",
+            "mcp",
             "prompts",
             "gc",
             "completions",
@@ -30,7 +32,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
 ];
 
 /// Examples by command. Each line works as it is.
-const EXAMPLES: [(&str, &[&str]); 31] = [
+const EXAMPLES: &[(&str, &[&str])] = &[
     (
         "run",
         &[
@@ -76,9 +78,11 @@ const EXAMPLES: [(&str, &[&str]); 31] = [
     ("config", &["callsheet config", "callsheet config limits"]),
     ("grants", &["callsheet grants", "callsheet grants add host crates.io", "callsheet grants revoke 3"]),
     ("trust", &["callsheet trust"]),
+    ("tools", &["callsheet tools", "callsheet tools confirm memory"]),
     ("find", &["callsheet find \"who looks after the pump\""]),
     ("index", &["callsheet index"]),
     ("lsp", &["callsheet lsp"]),
+    ("mcp", &["callsheet mcp", "callsheet mcp --may approve"]),
     ("prompts", &["callsheet prompts list"]),
     ("gc", &["callsheet gc --dry-run"]),
     ("completions", &["callsheet completions bash"]),
@@ -91,7 +95,7 @@ const TEMPLATE: &str = "{about}\n\n{usage-heading} {usage}{after-help}\nOptions:
 pub fn command() -> clap::Command {
     let mut command = Cli::command();
     let groups: String = GROUPS.iter().map(|(title, names)| group(&command, title, names)).collect();
-    for (name, examples) in EXAMPLES {
+    for (name, examples) in EXAMPLES.iter().copied() {
         if command.find_subcommand(name).is_some() {
             let lines: String = examples.iter().map(|line| format!("\n  {line}")).collect();
             command = command.mut_subcommand(name, |of| of.after_help(format!("Examples:{lines}")));
@@ -128,9 +132,9 @@ mod tests {
     #[test]
     fn examples_are_understood() {
         for (name, examples) in EXAMPLES {
-            for line in examples {
+            for line in *examples {
                 let words = shlex::split(line).unwrap();
-                assert_eq!(words.get(1).map(String::as_str), Some(name), "{line}");
+                assert_eq!(words.get(1).map(String::as_str), Some(*name), "{line}");
                 if let Err(error) = command().try_get_matches_from(words) {
                     panic!("{line}: {error}");
                 }

@@ -6,10 +6,14 @@ mod exit;
 mod grants_args;
 mod help;
 mod init_args;
+#[cfg(feature = "mcp")]
+mod mcp_args;
 mod output_args;
 mod run_args;
 mod sheet_args;
 mod template_args;
+#[cfg(feature = "mcp")]
+mod tools_args;
 mod trust_args;
 mod words;
 mod work_args;
@@ -26,6 +30,8 @@ pub use exit::{Exit, Failure};
 pub use grants_args::{GrantsAddArgs, GrantsArgs, GrantsCommand, GrantsRevokeArgs, GrantsWhat};
 pub use help::command;
 pub use init_args::{DemoArgs, InitArgs};
+#[cfg(feature = "mcp")]
+pub use mcp_args::{McpArgs, ProgramRight};
 pub use output_args::{GcArgs, OutputFormat, RunsArgs};
 pub use run_args::{OpenArgs, RunArgs};
 pub use sheet_args::{ReportArgs, ReportFormat, SheetCheckArgs, SheetCommand, SheetFmtArgs, SheetForm, SheetNewArgs};
@@ -33,6 +39,8 @@ pub use template_args::{
     TemplateCheckArgs, TemplateCommand, TemplateFmtArgs, TemplateForm, TemplateMatchArgs, TemplateNewArgs,
     TemplateRunArgs, TemplateShowArgs, operators,
 };
+#[cfg(feature = "mcp")]
+pub use tools_args::{ToolsArgs, ToolsCommand, ToolsConfirmArgs, ToolsRevokeArgs};
 pub use trust_args::TrustArgs;
 pub use words::as_command;
 pub use work_args::WorkArgs;

@@ -92,7 +92,7 @@ fn tell_of_broken_skills(setup: &Setup, issues: &[Issue]) {
     if !issues.iter().any(|issue| issue.code == IssueCode::SkillUnknown) {
         return;
     }
-    let tools = tool_specs();
+    let tools = tool_specs(setup);
     let context = SkillContext { tools: &tools, read_only_sandbox: false };
     let loaded = load_skills(&skill_dirs(setup), context);
     for issue in loaded.issues.iter().filter(|issue| issue.severity == SkillSeverity::Error) {

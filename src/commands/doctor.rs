@@ -58,6 +58,8 @@ pub(super) fn doctor(cli: &Cli) -> Result<Exit, Failure> {
     findings.extend(sandbox(&setup));
     let choice = runtime.block_on(async {
         findings.extend(servers().await);
+        #[cfg(feature = "mcp")]
+        findings.extend(super::tools::findings(&setup).await);
         let choice = choose(&setup.config, &setup.folders, &ProcessEnvironment, Fetch::Never).await?;
         let mut answers = vec![answers(&setup, &choice).await];
         answers.extend(windows(&setup, &choice).await.into_iter().map(Some));
@@ -94,7 +96,7 @@ fn waiting(setup: &Setup) -> Option<Finding> {
 
 /// The folders with skills, strongest first, each with the number of files with errors.
 fn skills(setup: &Setup) -> Vec<Finding> {
-    let tools = tool_specs();
+    let tools = tool_specs(setup);
     let dirs = SkillDirs { trusted: Trusted::everything(), ..skill_dirs(setup) };
     let loaded = load_skills(&dirs, SkillContext { tools: &tools, read_only_sandbox: false });
     let catalog = &loaded.catalog;

@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use callsheet_core::visible::visible_line;
-use callsheet_runtime::grants::{CommandCall, CommandLine, Grant, GrantedThing, Scope};
+use callsheet_runtime::grants::{CommandCall, CommandLine, Grant, GrantedThing, Scope, ToolGrant};
 use callsheet_runtime::paths::{Workspace, plain};
 use callsheet_runtime::ports::{Clock, SystemClock};
 use callsheet_runtime::transport_policy::withheld;
 
 use crate::cli::{Exit, Failure, GrantsAddArgs, GrantsArgs, GrantsCommand, GrantsWhat};
 use crate::setup::{Setup, civil, find_run, recorded};
-use crate::wiring::from_home;
+use crate::wiring::{from_home, tool_specs};
 
 pub(super) fn grants(setup: &Setup, arguments: &GrantsArgs) -> Result<Exit, Failure> {
     match &arguments.command {
@@ -122,6 +122,7 @@ fn wanted(setup: &Setup, what: &GrantsWhat) -> Result<Vec<GrantedThing>, Failure
         GrantsWhat::Read { paths } => paths.iter().map(|path| existing(path).map(GrantedThing::Read)).collect(),
         GrantsWhat::Protected { paths } => paths.iter().map(|path| protected(setup, path)).collect(),
         GrantsWhat::Variable { names } => names.iter().map(|name| variable(name)).collect(),
+        GrantsWhat::Tool { names } => names.iter().map(|name| tool(setup, name)).collect(),
         GrantsWhat::Command { cwd, shell, words } => {
             let line = CommandLine::Shell(words.join(" "));
             let command = if *shell { line } else { CommandLine::Words(words.clone()) };
@@ -137,6 +138,16 @@ fn host(name: &str) -> Result<GrantedThing, Failure> {
     }
     let advice = "name a host, such as crates.io, crates.io:8443, *.npmjs.org or localhost:5432";
     Err(Failure::usage(format!("{} is not a host", visible_line(name)), advice))
+}
+
+/// A confirmed tool of a server, as it is now.
+fn tool(setup: &Setup, name: &str) -> Result<GrantedThing, Failure> {
+    let known = tool_specs(setup);
+    let granted = known.iter().find(|spec| spec.name == name).and_then(ToolGrant::of);
+    granted.map(GrantedThing::Tool).ok_or_else(|| {
+        let what = format!("{} is no confirmed tool of a server", visible_line(name));
+        Failure::usage(what, "`callsheet tools` lists them")
+    })
 }
 
 fn variable(name: &str) -> Result<GrantedThing, Failure> {

@@ -79,7 +79,7 @@ impl Host<'_> {
     }
 
     fn skill(&self, file: &Path, text: &str) -> Vec<Finding> {
-        let tools = tool_specs();
+        let tools = tool_specs(self.setup);
         let folder = file.file_name().is_some_and(|name| name == "SKILL.md");
         let named = if folder { file.parent().and_then(Path::file_name) } else { file.file_stem() };
         let file = SkillFile {
@@ -163,7 +163,10 @@ impl Project for Host<'_> {
 
     fn tools(&self) -> Vec<Entry> {
         let line = |text: &str| text.lines().next().unwrap_or_default().to_owned();
-        tool_specs().into_iter().map(|tool| Entry { about: line(&tool.description), name: tool.name }).collect()
+        tool_specs(self.setup)
+            .into_iter()
+            .map(|tool| Entry { about: line(&tool.description), name: tool.name })
+            .collect()
     }
 
     fn paths(&self) -> Vec<String> {

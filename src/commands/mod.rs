@@ -21,6 +21,8 @@ mod lines;
 #[cfg(feature = "lsp")]
 mod lsp;
 mod man;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod model;
 mod model_test;
 mod plan;
@@ -49,6 +51,8 @@ mod template_fmt;
 mod template_new;
 mod template_run;
 mod template_values;
+#[cfg(feature = "mcp")]
+mod tools;
 mod tree_needs;
 mod trial;
 mod trust;
@@ -99,6 +103,8 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Serve(arguments) => serve::serve(setup, arguments),
         #[cfg(feature = "lsp")]
         Command::Lsp => lsp::lsp(&setup),
+        #[cfg(feature = "mcp")]
+        Command::Mcp(arguments) => mcp::mcp(&setup, arguments),
         Command::Show(arguments) => show::show(&setup, arguments),
         Command::Report(arguments) => report::report(&setup, arguments),
         Command::Sheet(command) => sheet::sheet(&setup, command),
@@ -115,6 +121,8 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Config(arguments) => config::config(&setup, arguments),
         Command::Gc(arguments) => gc::gc(&setup, arguments),
         Command::Trust(arguments) => trust::trust(&setup, arguments),
+        #[cfg(feature = "mcp")]
+        Command::Tools(arguments) => tools::tools(&setup, arguments),
         Command::Grants(arguments) => grants::grants(&setup, arguments),
         Command::Doctor | Command::Completions(_) | Command::Man(_) => Ok(Exit::Complete),
     }

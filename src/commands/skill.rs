@@ -25,7 +25,7 @@ pub(super) fn skill(setup: &Setup, command: &SkillCommand) -> Result<Exit, Failu
 }
 
 fn list(setup: &Setup) -> Result<Exit, Failure> {
-    let tools = tool_specs();
+    let tools = tool_specs(setup);
     let loaded = load_skills(&skill_dirs(setup), SkillContext { tools: &tools, read_only_sandbox: false });
     for skill in loaded.catalog.skills() {
         if setup.json {
@@ -57,7 +57,7 @@ fn list(setup: &Setup) -> Result<Exit, Failure> {
 /// Prints the file to stdout. Prints to stderr where it comes from, what it replaces, and why its tasks wait for a
 /// person.
 fn show(setup: &Setup, arguments: &SkillShowArgs) -> Result<Exit, Failure> {
-    let tools = tool_specs();
+    let tools = tool_specs(setup);
     let loaded = load_skills(&skill_dirs(setup), SkillContext { tools: &tools, read_only_sandbox: false });
     let Some(skill) = loaded.catalog.get(&arguments.name) else {
         if let Some(failure) = why_left_out(setup, &loaded.left_out, "skill", &arguments.name) {
@@ -91,7 +91,7 @@ fn show(setup: &Setup, arguments: &SkillShowArgs) -> Result<Exit, Failure> {
 }
 
 fn check(setup: &Setup, arguments: &SkillCheckArgs) -> Result<Exit, Failure> {
-    let tools = tool_specs();
+    let tools = tool_specs(setup);
     let context = SkillContext { tools: &tools, read_only_sandbox: false };
     let missing: Vec<&PathBuf> = arguments.paths.iter().filter(|path| !path.exists()).collect();
     if let Some(path) = missing.first() {

@@ -27,7 +27,7 @@ pub(super) fn new(setup: &Setup, arguments: &SkillNewArgs) -> Result<Exit, Failu
         (SkillForm::SingleFile, include_str!("prompts/skill.md").to_owned())
     };
     let text = text.replace("{title}", &title(name));
-    refuse_bad_name(name, form, layer, &text)?;
+    refuse_bad_name(setup, name, form, layer, &text)?;
     let single = folder.join(format!("{name}.md"));
     let inside = folder.join(name).join("SKILL.md");
     // Two skills with one name in one folder are an error, even in different forms (spec 7.5).
@@ -40,7 +40,7 @@ pub(super) fn new(setup: &Setup, arguments: &SkillNewArgs) -> Result<Exit, Failu
         }
     }
     let path = if arguments.folder { inside } else { single };
-    let tools = tool_specs();
+    let tools = tool_specs(setup);
     let loaded = load_skills(&skill_dirs(setup), SkillContext { tools: &tools, read_only_sandbox: false });
     let known = loaded.catalog.get(name).map(|skill| skill.source.clone());
     write(&path, &text).map_err(|error| {
@@ -73,7 +73,7 @@ fn title(name: &str) -> String {
 }
 
 /// Refuses an invalid name with the checks of the reader, which also keep the path inside the folder.
-fn refuse_bad_name(name: &str, form: SkillForm, layer: SkillLayer, text: &str) -> Result<(), Failure> {
+fn refuse_bad_name(setup: &Setup, name: &str, form: SkillForm, layer: SkillLayer, text: &str) -> Result<(), Failure> {
     if name.eq_ignore_ascii_case("readme") {
         return Err(Failure::usage(format!("Callsheet ignores a skill file named {name}"), "choose another name"));
     }
@@ -83,7 +83,7 @@ fn refuse_bad_name(name: &str, form: SkillForm, layer: SkillLayer, text: &str) -
         source: SkillSource { layer, path: name.to_owned() },
         text: text.to_owned(),
     };
-    let tools = tool_specs();
+    let tools = tool_specs(setup);
     let (skill, issues) = read_skill(&file, SkillContext { tools: &tools, read_only_sandbox: false });
     match (skill, issues.first()) {
         (None, Some(issue)) => Err(Failure::usage(issue.message.clone(), issue.advice.clone())),

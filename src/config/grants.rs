@@ -4,7 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use callsheet_runtime::grants::{Caller, CommandCall, Grant, GrantedThing, Scope};
+use callsheet_runtime::grants::{Caller, CommandCall, Grant, GrantedThing, Scope, ToolGrant};
 use callsheet_runtime::paths::{Granted, create_private_folder, private};
 use callsheet_runtime::ports::{Clock, Grants, SystemClock};
 
@@ -100,6 +100,11 @@ impl GrantList {
 impl Grants for GrantList {
     fn covering(&self, call: &CommandCall, caller: Caller<'_>) -> Option<Grant> {
         let covers = |grant: &Grant| matches!(&grant.what, GrantedThing::Command(command) if command.covers(call));
+        self.counting(caller).find(covers)
+    }
+
+    fn covering_tool(&self, tool: &ToolGrant, caller: Caller<'_>) -> Option<Grant> {
+        let covers = |grant: &Grant| matches!(&grant.what, GrantedThing::Tool(granted) if granted == tool);
         self.counting(caller).find(covers)
     }
 

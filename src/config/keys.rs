@@ -150,6 +150,14 @@ pub const KEYS: &[Key] = &[
     guarded("approval.headless", Kind::Headless, "what to do when an approval is needed and nobody can answer")
         .sets("headless"),
     guarded("allow_http", Kind::Flag, "allow http(s) references and fetch_url"),
+    own("mcp.*.command", Kind::Command, "program of an MCP server and its arguments; it runs outside the sandbox"),
+    own("mcp.*.args", Kind::List, "further arguments of the program"),
+    own("mcp.*.env.*", Kind::Text, "variable that the program sees; `${NAME}` means a variable of yours"),
+    own("mcp.*.cwd", Kind::Text, "folder that the program starts in; by default the project"),
+    own("mcp.*.url", Kind::Text, "address of an MCP server that speaks streamable HTTP"),
+    own("mcp.*.headers.*", Kind::Text, "header of every request to the address; `${NAME}` means a variable of yours"),
+    own("mcp.*.read", Kind::List, "tools of the server that only read; calls of all others wait for your approval"),
+    own("mcp.*.start_seconds", Kind::AtLeastOne, "seconds that the server may take to start; default 60"),
     guarded("read_roots", Kind::List, "folders outside the project that tasks may read"),
     own(
         "notify",

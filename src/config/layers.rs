@@ -249,6 +249,23 @@ impl Config {
         names
     }
 
+    /// Names of MCP servers.
+    pub fn mcp_servers(&self) -> Vec<String> {
+        let parts = self.values.keys().filter_map(|name| name.strip_prefix("mcp.")?.split_once('.'));
+        let mut names: Vec<String> = parts.map(|(name, _)| name.to_owned()).collect();
+        names.dedup();
+        names
+    }
+
+    /// The text values directly below a name.
+    pub fn texts_below(&self, name: &str) -> BTreeMap<String, String> {
+        let below = |(key, value): (&String, &Value)| {
+            let key = key.strip_prefix(name)?.strip_prefix('.')?;
+            Some((key.to_owned(), value.value.as_str()?.to_owned()))
+        };
+        self.values.iter().filter_map(below).collect()
+    }
+
     /// A value of one provider as JSON.
     pub fn provider(&self, name: &str, part: &str) -> Option<&serde_json::Value> {
         self.values.get(&format!("providers.{name}.{part}")).map(|value| &value.value)

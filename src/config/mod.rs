@@ -1,6 +1,8 @@
 //! Configuration in layers, strongest first: flags, environment, project file, user file, built-in values. Every
 //! value keeps its origin, so that `doctor` can show it.
 
+#[cfg(feature = "mcp")]
+mod confirmed;
 mod folders;
 mod grants;
 mod keys;
@@ -9,6 +11,8 @@ mod schema;
 mod setting;
 mod trust;
 
+#[cfg(feature = "mcp")]
+pub use confirmed::ConfirmedTools;
 pub use folders::Folders;
 pub use grants::GrantList;
 pub use keys::{KEYS, Key, Kind, key};

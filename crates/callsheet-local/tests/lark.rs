@@ -37,6 +37,7 @@ fn tools() -> Vec<ToolSpec> {
         effect: ToolEffect::Read,
         repeat: RepeatClass::Read,
         exclusive: false,
+        named_only: false,
         aliases: Vec::new(),
     };
     let search = json!({

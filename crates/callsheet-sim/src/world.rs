@@ -76,9 +76,15 @@ impl World {
         let holds = !Random::new(seed ^ HOLDS).chance(20);
         for (name, effect, repeat, exclusive) in TOOLS.into_iter().take(6) {
             let unheld = !holds && effect == ToolEffect::Execute;
-            tools.insert(name.to_owned(), ToolPolicy { effect, repeat, exclusive, unheld });
+            tools.insert(name.to_owned(), ToolPolicy { effect, repeat, exclusive, unheld, named_only: false });
         }
-        let read = ToolPolicy { effect: ToolEffect::Read, repeat: RepeatClass::Read, exclusive: false, unheld: false };
+        let read = ToolPolicy {
+            effect: ToolEffect::Read,
+            repeat: RepeatClass::Read,
+            exclusive: false,
+            unheld: false,
+            named_only: false,
+        };
         tools.insert(TEMPLATE.to_owned(), read);
         tools.insert(SPAWN_SUBTASK.to_owned(), read);
         tools.insert(SCRIPT_READ.to_owned(), read);
@@ -96,8 +102,13 @@ impl World {
     pub fn of_trees(seed: u64, order: Option<u64>) -> Result<Self, String> {
         let mut world = Self::of_sheets(seed);
         world.trees = Some(Trees::new(seed, order.is_none())?);
-        let spawns =
-            ToolPolicy { effect: ToolEffect::Read, repeat: RepeatClass::Read, exclusive: false, unheld: false };
+        let spawns = ToolPolicy {
+            effect: ToolEffect::Read,
+            repeat: RepeatClass::Read,
+            exclusive: false,
+            unheld: false,
+            named_only: false,
+        };
         world.tools.insert(SPAWN_SUBTASK.to_owned(), spawns);
         if !world.random.chance(70) {
             world.tools.remove(SCRIPT_READ);
@@ -113,6 +124,7 @@ impl World {
                 repeat: RepeatClass::Idempotent,
                 exclusive: false,
                 unheld: false,
+                named_only: false,
             };
             world.tools.insert(SCRIPT.to_owned(), policy);
         }

@@ -400,6 +400,7 @@ impl Evaluator<'_> {
         let asks = node.subtype != "associative_matching";
         let offered = self.run.tools().filter(|(name, policy)| {
             !PROCESSES.contains(name)
+                && !policy.named_only
                 && (asks || !self.run.operators().is_subtask_tool(name))
                 && (policy.effect == crate::nouns::ToolEffect::Read || (writes && policy.stages_changes()))
         });

@@ -284,6 +284,7 @@ fn known_tool(name: &str, policy: ToolPolicy) -> ToolSpec {
         effect: policy.effect,
         repeat: policy.repeat,
         exclusive: policy.exclusive,
+        named_only: policy.named_only,
         aliases: Vec::new(),
     }
 }

@@ -30,7 +30,7 @@ pub enum RepeatClass {
 /// What is known about a tool without running it. An unknown tool counts as `Write`, `Once`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
-    /// Canonical name, `[a-z_]+`.
+    /// Canonical name, `[a-z0-9_]+`.
     pub name: String,
     /// The description for the model.
     pub description: String,
@@ -43,6 +43,9 @@ pub struct ToolSpec {
     /// Whether calls of this tool never run in parallel (spec 10.3).
     #[serde(default)]
     pub exclusive: bool,
+    /// Whether only tasks get it whose skill or template names it, such as a tool of another program's server.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub named_only: bool,
     /// Other names that models, skills and templates use for it, in lower case. If tools share an alias, it means all
     /// of them.
     #[serde(default, skip_serializing)]

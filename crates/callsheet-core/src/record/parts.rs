@@ -509,18 +509,28 @@ pub struct ToolPolicy {
     /// decided before (spec 11.10).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unheld: bool,
+    /// Whether only tasks get it whose skill or template names it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub named_only: bool,
 }
 
 impl Default for ToolPolicy {
     /// An unknown tool: `Write`, `Once` (spec 11.1).
     fn default() -> Self {
-        Self { effect: ToolEffect::Write, repeat: RepeatClass::Once, exclusive: false, unheld: false }
+        Self {
+            effect: ToolEffect::Write,
+            repeat: RepeatClass::Once,
+            exclusive: false,
+            unheld: false,
+            named_only: false,
+        }
     }
 }
 
 impl From<&ToolSpec> for ToolPolicy {
     fn from(spec: &ToolSpec) -> Self {
-        Self { effect: spec.effect, repeat: spec.repeat, exclusive: spec.exclusive, unheld: false }
+        let ToolSpec { effect, repeat, exclusive, named_only, .. } = *spec;
+        Self { effect, repeat, exclusive, unheld: false, named_only }
     }
 }
 

@@ -77,6 +77,7 @@ pub fn world() -> ReadContext {
             effect: ToolEffect::Read,
             repeat: RepeatClass::Read,
             exclusive: false,
+            named_only: false,
             aliases: Vec::new(),
         })
     };

@@ -24,6 +24,11 @@ impl SkillContext<'_> {
         self.effect(tool) == Some(ToolEffect::Execute)
     }
 
+    /// Whether a tool is another program's.
+    fn is_foreign(&self, tool: &str) -> bool {
+        self.spec(tool).is_some_and(|spec| spec.named_only)
+    }
+
     fn stages_changes(&self, tool: &str) -> bool {
         self.spec(tool).is_some_and(ToolSpec::stages_changes)
     }
@@ -43,6 +48,7 @@ pub fn writer_reason(declared: bool, tools: &[String], context: SkillContext<'_>
     for tool in tools {
         match context.effect(tool) {
             Some(ToolEffect::Read) => {}
+            Some(_) if context.is_foreign(tool) => reasons.push(format!("its tool {tool} may change anything")),
             Some(ToolEffect::Write) => reasons.push(format!("its tool {tool} changes files")),
             Some(ToolEffect::Execute) if context.read_only_sandbox => {}
             Some(ToolEffect::Execute) => reasons.push(format!("its tool {tool} runs commands")),
@@ -56,10 +62,12 @@ pub fn writer_reason(declared: bool, tools: &[String], context: SkillContext<'_>
 pub fn powers(policy: &SkillPolicy, context: SkillContext<'_>) -> Vec<String> {
     let commands = policy.tools.iter().filter(|tool| context.executes(tool));
     let commands = commands.map(|tool| format!("let a model run commands with the tool {tool}"));
+    let foreign = policy.tools.iter().filter(|tool| context.is_foreign(tool));
+    let foreign = foreign.map(|tool| format!("let a model call the server tool {tool}"));
     let models = policy.model.iter().chain(&policy.fallbacks).map(|model| format!("choose the model {model}"));
     let unasked = (!policy.commands.is_empty())
         .then(|| format!("once you approved its task, run {} without asking", command_words(&policy.commands)));
-    commands.chain(unasked).chain(models).collect()
+    commands.chain(foreign).chain(unasked).chain(models).collect()
 }
 
 /// Commands by their first words, in words for a person.
@@ -76,7 +84,7 @@ pub(super) fn tools(header: &Header, form: SkillForm, context: SkillContext<'_>)
         return (header.tools.clone(), false);
     }
     // Tools that other programs have too have their names as aliases.
-    let usual = context.tools.iter().filter(|tool| !tool.aliases.is_empty());
+    let usual = context.tools.iter().filter(|tool| !tool.aliases.is_empty() && !tool.named_only);
     (usual.map(|tool| tool.name.clone()).collect(), true)
 }
 

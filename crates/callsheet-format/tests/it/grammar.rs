@@ -29,6 +29,7 @@ fn tool(name: &str, parameters: Value) -> ToolSpec {
         effect: ToolEffect::Read,
         repeat: RepeatClass::Read,
         exclusive: false,
+        named_only: false,
         aliases: Vec::new(),
     }
 }

@@ -265,6 +265,7 @@ fn tool() -> ToolSpec {
         effect: ToolEffect::Read,
         repeat: RepeatClass::Read,
         exclusive: false,
+        named_only: false,
         aliases: Vec::new(),
     }
 }

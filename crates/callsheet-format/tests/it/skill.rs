@@ -123,6 +123,7 @@ fn tool(name: &str, effect: ToolEffect) -> ToolSpec {
         effect,
         repeat: RepeatClass::Once,
         exclusive: false,
+        named_only: false,
         aliases: Vec::new(),
     }
 }

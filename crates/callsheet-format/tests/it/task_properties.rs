@@ -25,6 +25,7 @@ fn context() -> ReadContext {
         effect: ToolEffect::Read,
         repeat: RepeatClass::Read,
         exclusive: false,
+        named_only: false,
         aliases: Vec::new(),
     };
     ReadContext { tools: vec![tool.into()], ..ReadContext::default() }

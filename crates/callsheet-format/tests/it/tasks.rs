@@ -70,6 +70,7 @@ fn tool(name: &str, effect: ToolEffect, parameters: serde_json::Value) -> ToolSp
         effect,
         repeat: RepeatClass::Read,
         exclusive: false,
+        named_only: false,
         aliases: Vec::new(),
     }
 }

@@ -99,6 +99,7 @@ mod tests {
             effect: ToolEffect::Read,
             repeat: RepeatClass::Read,
             exclusive: false,
+            named_only: false,
             aliases: Vec::new(),
         });
         let mut request: ModelRequest =

@@ -123,6 +123,7 @@ fn weather() -> ToolSpec {
         effect: ToolEffect::Read,
         repeat: RepeatClass::Read,
         exclusive: false,
+        named_only: false,
         aliases: Vec::new(),
     }
 }

@@ -66,6 +66,8 @@ pub async fn drive(
         flight.cancel();
     }
     driver.tasks.shutdown().await;
+    let ends = driver.services.tools.values().cloned().map(|tool| async move { tool.end().await });
+    ends.collect::<JoinSet<()>>().join_all().await;
     let written = driver.session.write_views(&driver.services);
     driver.session.close();
     let ended = ended.and_then(|outcome| written.map(|()| outcome));

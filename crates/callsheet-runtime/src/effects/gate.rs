@@ -11,7 +11,7 @@ use crate::effects::gate_view::{gate_view, pending};
 use crate::effects::hunks::{self, Moved};
 use crate::effects::work::{EffectFuture, EffectResult, Work, ready};
 use crate::fault::DriveFault;
-use crate::grants::{Caller, CommandCall, CommandGrant, CommandLine, command_text};
+use crate::grants::{Caller, CommandCall, CommandGrant, CommandLine, ToolGrant, command_text};
 use crate::ports::GateView;
 use crate::services::Services;
 
@@ -82,8 +82,17 @@ fn said_before(services: &Services, run: &Run, gate: &Gate, view: &GateView) -> 
 
 /// Whether a grant covers the call that the gate asks about (spec 11.14). The person is told.
 fn granted(services: &Services, run: &Run, view: &GateView) -> bool {
-    let Some(call) = view.call.as_ref().and_then(CommandCall::of) else { return false };
     let caller = Caller { run: run.id(), task: view.task.as_ref() };
+    let tool = view.call.as_ref().and_then(|call| ToolGrant::of(services.tools.get(&call.name)?.spec()));
+    if let Some(grant) = tool.as_ref().and_then(|tool| services.grants.covering_tool(tool, caller)) {
+        services.notice(&format!(
+            "note: grant {} allows this call, so you are not asked: {}",
+            grant.n,
+            grant.what.shown()
+        ));
+        return true;
+    }
+    let Some(call) = view.call.as_ref().and_then(CommandCall::of) else { return false };
     let command = command_text(call.words());
     let task = view.task.as_ref().and_then(|task| run.task(task)).filter(|task| task.approved);
     if let Some(first) = task.and_then(|task| of_skill(task, &call)) {

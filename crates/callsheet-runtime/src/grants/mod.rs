@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use callsheet_core::nouns::{RunId, Slug, ToolCall};
+use callsheet_core::nouns::{BlobId, RunId, Slug, ToolCall, ToolSpec};
 use callsheet_core::visible::visible_line;
 use serde::{Deserialize, Serialize};
 
@@ -78,6 +78,8 @@ pub enum GrantedThing {
     Protected(PathBuf),
     /// Commands that run without being asked about.
     Command(CommandGrant),
+    /// Calls of a server's tool that are made without being asked about.
+    Tool(ToolGrant),
 }
 
 impl GrantedThing {
@@ -91,7 +93,25 @@ impl GrantedThing {
             Self::Variable(name) => format!("variable {}", visible_line(name)),
             Self::Protected(below) => format!("protected {}", path(below)),
             Self::Command(command) => format!("command {}", command.shown()),
+            Self::Tool(tool) => format!("tool {}", visible_line(&tool.tool)),
         }
+    }
+}
+
+/// A tool of a server in the form in which a person granted it. A tool that changed is not granted (spec 13.2).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolGrant {
+    /// Its canonical name.
+    pub tool: String,
+    /// The hash of its name, its description and the schema of its arguments.
+    pub hash: BlobId,
+}
+
+impl ToolGrant {
+    /// Grants a tool as it is now. `None` if its calls cannot be granted: it is not of a server.
+    pub fn of(spec: &ToolSpec) -> Option<Self> {
+        let text = serde_json::to_vec(&(&spec.name, &spec.description, &spec.parameters)).ok()?;
+        spec.named_only.then(|| Self { tool: spec.name.clone(), hash: BlobId::of(&text) })
     }
 }
 
@@ -188,7 +208,7 @@ impl Grant {
         format!("grant {}: {} (revoke it: callsheet grants revoke {})", self.n, self.what.shown(), self.n)
     }
 
-    /// Adds what it allows to what commands may do. A grant for commands themselves adds nothing.
+    /// Adds what it allows to what commands may do. A grant for commands themselves or for tools adds nothing.
     pub fn add_to(&self, granted: &mut Granted) {
         match &self.what {
             GrantedThing::Host(host) => granted.hosts.push(host.clone()),
@@ -196,7 +216,7 @@ impl Grant {
             GrantedThing::Read(path) => granted.shown.push(path.clone()),
             GrantedThing::Variable(name) => granted.variables.push(name.clone()),
             GrantedThing::Protected(below) => granted.protected.push(below.clone()),
-            GrantedThing::Command(_) => {}
+            GrantedThing::Command(_) | GrantedThing::Tool(_) => {}
         }
     }
 }

@@ -79,4 +79,7 @@ pub trait Tool: Send + Sync {
 
     /// Makes one call. `arguments` match the schema.
     async fn run(&self, arguments: &Value, context: &ToolContext) -> Result<ToolOutcome, ToolFault>;
+
+    /// Ends what the tool keeps open between calls. A later call opens it again.
+    async fn end(&self) {}
 }

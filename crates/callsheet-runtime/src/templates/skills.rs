@@ -137,6 +137,7 @@ fn spec(template: &Template) -> ToolSpec {
         effect: ToolEffect::Read,
         repeat: RepeatClass::Idempotent,
         exclusive: false,
+        named_only: false,
         aliases: Vec::new(),
     }
 }

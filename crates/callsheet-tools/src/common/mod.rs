@@ -62,6 +62,7 @@ pub(crate) fn spec(
         effect: classes.0,
         repeat: classes.1,
         exclusive: false,
+        named_only: false,
         aliases: aliases.iter().map(|alias| (*alias).to_owned()).collect(),
     }
 }

@@ -204,7 +204,7 @@ impl Player {
     }
 
     fn begin(&mut self) {
-        let policy = |effect, repeat| ToolPolicy { effect, repeat, exclusive: false, unheld: false };
+        let policy = |effect, repeat| ToolPolicy { effect, repeat, exclusive: false, unheld: false, named_only: false };
         let mut tools = BTreeMap::from([
             ("read_file".to_owned(), policy(ToolEffect::Read, RepeatClass::Read)),
             ("ask_user".to_owned(), policy(ToolEffect::Read, RepeatClass::Read)),

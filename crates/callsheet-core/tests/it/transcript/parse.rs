@@ -149,7 +149,7 @@ impl Player {
         let effect: ToolEffect = serde_json::from_value(Value::String(effect.to_owned())).unwrap();
         let repeat: RepeatClass = serde_json::from_value(Value::String(repeat.to_owned())).unwrap();
         let [exclusive, unheld] = ["exclusive", "unheld"].map(|word| rest.contains(&word));
-        self.tools.insert(name.to_owned(), ToolPolicy { effect, repeat, exclusive, unheld });
+        self.tools.insert(name.to_owned(), ToolPolicy { effect, repeat, exclusive, unheld, named_only: false });
         Ok(())
     }
 

@@ -110,6 +110,7 @@ pub fn worlds() -> impl Strategy<Value = World> {
                 effect: ToolEffect::Read,
                 repeat: RepeatClass::Read,
                 exclusive: false,
+                named_only: false,
                 aliases: Vec::new(),
             };
             let file = |(path, shown_in_full): (String, bool)| EditableFile { path, shown_in_full };
@@ -137,6 +138,7 @@ pub fn full_world() -> World {
         effect: ToolEffect::Read,
         repeat: RepeatClass::Read,
         exclusive: false,
+        named_only: false,
         aliases: Vec::new(),
     };
     World {

@@ -253,6 +253,7 @@ fn tool(name: &str) -> ToolSpec {
         effect: ToolEffect::Read,
         repeat: RepeatClass::Read,
         exclusive: false,
+        named_only: false,
         aliases: Vec::new(),
     }
 }

@@ -1,0 +1,270 @@
+//! One connection to a server: made, asked, ended. Only this file and `results` name the library of the protocol.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex as StdMutex, PoisonError};
+
+use callsheet_core::visible::visible_line;
+use rmcp::handler::client::ClientHandler;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, Implementation, PaginatedRequestParams,
+    ProtocolVersion,
+};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, NotificationContext, RoleClient, RunningService, ServiceError,
+    serve_client_with_lifecycle,
+};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use serde_json::Value;
+use tokio::sync::Mutex;
+
+use crate::declared::DeclaredTool;
+use crate::flow::{Flow, Metered};
+use crate::limits::{ERROR, FAREWELL, MESSAGE, PAGES, TOOLS};
+use crate::process::Process;
+use crate::results::{Answer, answer};
+use crate::settings::{Reach, ServerAddress, ServerSettings};
+use crate::trouble::Trouble;
+
+/// What a server may ask of Callsheet: nothing. It may only say that its tools changed.
+struct Listener {
+    changed: Arc<AtomicBool>,
+}
+
+impl ClientHandler for Listener {
+    fn get_info(&self) -> ClientConfig {
+        let own = Implementation::new("callsheet", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(ClientCapabilities::default(), own)
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.changed.store(true, Ordering::SeqCst);
+    }
+}
+
+/// A connection.
+pub(crate) struct Connection {
+    server: String,
+    service: RunningService<RoleClient, Listener>,
+    /// `None` for an address.
+    process: Option<Mutex<Process>>,
+    flow: Flow,
+    changed: Arc<AtomicBool>,
+    tools: StdMutex<Option<Arc<Vec<DeclaredTool>>>>,
+}
+
+impl Connection {
+    /// Connects. The library waits ten seconds for the first answer of the newer revision. A server that starts slowly
+    /// answers too late for that, so a failure is followed by a second attempt with the older revision alone.
+    pub(crate) async fn open(settings: &ServerSettings, project: &Path, log: Option<&Path>) -> Result<Self, Trouble> {
+        match Self::attempt(settings, project, log, either_revision()).await {
+            Err(Trouble::Unusable { .. }) => {
+                Self::attempt(settings, project, log, ClientLifecycleMode::Initialize).await
+            }
+            connected => connected,
+        }
+    }
+
+    async fn attempt(
+        settings: &ServerSettings,
+        project: &Path,
+        log: Option<&Path>,
+        lifecycle: ClientLifecycleMode,
+    ) -> Result<Self, Trouble> {
+        let changed = Arc::new(AtomicBool::new(false));
+        let listener = Listener { changed: Arc::clone(&changed) };
+        let flow = Flow::default();
+        let unusable = |reason: String| Trouble::Unusable { server: settings.name.clone(), reason };
+        let (served, process) = match &settings.reach {
+            Reach::Program(program) => {
+                let started = Process::start(program, project, log);
+                let (process, stdout, stdin) =
+                    started.map_err(|error| unusable(format!("`{}` did not start: {error}.", program.command)))?;
+                let transport = AsyncRwTransport::new_client(Metered::new(stdout, flow.clone()), stdin)
+                    .with_max_line_length(MESSAGE);
+                (serve_client_with_lifecycle(listener, transport, lifecycle).await, Some(process))
+            }
+            Reach::Address(address) => {
+                let client = http_client().map_err(unusable)?;
+                let config = config(address).map_err(unusable)?;
+                let transport = StreamableHttpClientTransport::with_client(client, config);
+                (serve_client_with_lifecycle(listener, transport, lifecycle).await, None)
+            }
+        };
+        let server = settings.name.clone();
+        match (served, process) {
+            (Ok(service), process) => {
+                let process = process.map(Mutex::new);
+                Ok(Self { server, service, process, flow, changed, tools: StdMutex::default() })
+            }
+            (Err(error), _) if error.is_authorization_required() => Err(Trouble::Login { server }),
+            (Err(_), _) if flow.is_over() => Err(Trouble::Flood { server }),
+            (Err(error), process) => {
+                let said = match process {
+                    Some(mut process) => format!(" ({})", process.said().await),
+                    None => String::new(),
+                };
+                Err(unusable(format!("it did not answer as a server does: {}{said}.", initial(&error))))
+            }
+        }
+    }
+
+    /// Whether it cannot be used any more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.service.is_closed() || self.service.peer().is_transport_closed() || self.flow.is_over()
+    }
+
+    /// The tools that the server declares. They are asked for once, and again after it said that they changed.
+    pub(crate) async fn tools(&self) -> Result<Arc<Vec<DeclaredTool>>, Trouble> {
+        let known = self.tools.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match known {
+            Some(known) if !self.changed.swap(false, Ordering::SeqCst) => return Ok(known),
+            _ => {}
+        }
+        let tools = Arc::new(self.listed().await?);
+        *self.tools.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&tools));
+        Ok(tools)
+    }
+
+    async fn listed(&self) -> Result<Vec<DeclaredTool>, Trouble> {
+        self.flow.begin();
+        let mut tools = Vec::new();
+        let mut cursor = None;
+        for _ in 0..PAGES {
+            let page = PaginatedRequestParams::default().with_cursor(cursor);
+            let page = self.service.peer().list_tools(Some(page)).await;
+            let page = match page {
+                Ok(page) => page,
+                Err(error) => return Err(self.trouble(error).await),
+            };
+            tools.extend(page.tools.into_iter().map(|tool| DeclaredTool {
+                name: tool.name.into_owned(),
+                description: tool.description.unwrap_or_default().into_owned(),
+                schema: Value::Object(Arc::unwrap_or_clone(tool.input_schema)),
+            }));
+            cursor = page.next_cursor;
+            if cursor.is_none() && tools.len() <= TOOLS {
+                return Ok(tools);
+            }
+            if tools.len() > TOOLS {
+                break;
+            }
+        }
+        let reason = format!("it lists more than {TOOLS} tools, or more than {PAGES} pages of them.");
+        Err(Trouble::Unusable { server: self.server.clone(), reason })
+    }
+
+    /// Calls a tool that is what the person confirmed.
+    pub(crate) async fn call(&self, tool: &DeclaredTool, arguments: &Value, cap: usize) -> Result<Answer, Trouble> {
+        let (server, name) = (self.server.clone(), tool.name.clone());
+        match self.tools().await?.iter().find(|now| now.name == tool.name) {
+            None => return Err(Trouble::Gone { server, tool: name }),
+            Some(now) if now != tool => return Err(Trouble::Changed { server, tool: name }),
+            Some(_) => {}
+        }
+        self.flow.begin();
+        let mut params = CallToolRequestParams::new(name);
+        params.arguments = arguments.as_object().cloned();
+        match self.service.peer().call_tool_once(params).await {
+            Ok(CallToolResponse::Complete(result)) => Ok(answer(&result, cap)),
+            Ok(_) => Err(Trouble::AsksBack { server }),
+            Err(error) => Err(self.trouble(error).await),
+        }
+    }
+
+    async fn trouble(&self, error: ServiceError) -> Trouble {
+        let server = self.server.clone();
+        if self.flow.is_over() {
+            return Trouble::Flood { server };
+        }
+        if error.is_authorization_required() {
+            return Trouble::Login { server };
+        }
+        match (error, &self.process) {
+            (ServiceError::McpError(error), _) => Trouble::Refused { server, error: clipped(&error.message) },
+            (ServiceError::TransportClosed | ServiceError::TransportSend(_), Some(process)) => {
+                Trouble::Ended { server, said: process.lock().await.said().await }
+            }
+            (ServiceError::TransportSend(error), None) => Trouble::Ended { server, said: chain(&*error.error) },
+            (error, _) => Trouble::Ended { server, said: chain(&error) },
+        }
+    }
+
+    /// Ends the connection and the process.
+    pub(crate) async fn end(self) {
+        let Self { mut service, process, .. } = self;
+        // Closes its stdin.
+        let _closed = service.close_with_timeout(FAREWELL).await;
+        drop(service);
+        if let Some(process) = process {
+            process.into_inner().end().await;
+        }
+    }
+}
+
+/// Both revisions of the protocol: without sessions, and before that with a handshake.
+fn either_revision() -> ClientLifecycleMode {
+    ClientLifecycleMode::Auto {
+        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+        legacy_version: Some(ProtocolVersion::V_2025_11_25),
+    }
+}
+
+fn http_client() -> Result<reqwest::Client, String> {
+    // Another crate may have chosen one.
+    let _chosen = rustls::crypto::ring::default_provider().install_default();
+    let redirects = reqwest::redirect::Policy::none();
+    reqwest::Client::builder()
+        .redirect(redirects)
+        .build()
+        .map_err(|error| format!("no HTTP client: {}.", chain(&error)))
+}
+
+fn config(address: &ServerAddress) -> Result<StreamableHttpClientTransportConfig, String> {
+    let mut headers = HashMap::new();
+    for (name, value) in &address.headers {
+        let header = reqwest::header::HeaderName::from_bytes(name.as_bytes());
+        let value = reqwest::header::HeaderValue::from_str(value);
+        let (Ok(header), Ok(mut value)) = (header, value) else {
+            return Err(format!("the header `{name}` is not one that can be sent."));
+        };
+        value.set_sensitive(true);
+        headers.insert(header, value);
+    }
+    let mut config = StreamableHttpClientTransportConfig::with_uri(address.url.as_str()).custom_headers(headers);
+    config.max_sse_event_size = MESSAGE;
+    config.max_json_response_size = MESSAGE;
+    Ok(config)
+}
+
+fn initial(error: &ClientInitializeError) -> String {
+    match error {
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => initial(fallback),
+        ClientInitializeError::ExpectedInitResponse(_) | ClientInitializeError::ExpectedInitResult(_) => {
+            "its first message was no answer".to_owned()
+        }
+        ClientInitializeError::TransportError { error, .. } => chain(&*error.error),
+        other => chain(other),
+    }
+}
+
+/// An error with its causes, without control characters.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let words = inner.to_string();
+        if !text.contains(&words) {
+            text.push_str(&format!(": {words}"));
+        }
+        cause = inner.source();
+    }
+    clipped(&text)
+}
+
+fn clipped(text: &str) -> String {
+    visible_line(&text.chars().take(ERROR).collect::<String>())
+}

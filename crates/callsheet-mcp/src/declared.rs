@@ -1,0 +1,174 @@
+//! Tools as a server declares them, and as models and skills know them.
+
+use callsheet_core::nouns::{BlobId, RepeatClass, ToolEffect, ToolSpec};
+use callsheet_core::visible::visible;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::limits::{DESCRIPTION, NAME, SCHEMA, TOLD, TOLD_PART};
+use crate::settings::ServerSettings;
+use crate::words::say;
+
+/// A tool in a server's own words. A person confirms all of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DeclaredTool {
+    /// Its name at the server.
+    pub name: String,
+    /// Its description.
+    pub description: String,
+    /// JSON Schema of its arguments.
+    pub schema: Value,
+}
+
+/// A name as models and skills write it: `SERVER__TOOL`.
+pub fn canonical_name(server: &str, tool: &str) -> String {
+    let mut name = String::new();
+    for c in server.chars().map(plain) {
+        // Two in a row end the server's part.
+        if c != '_' || !name.ends_with('_') {
+            name.push(c);
+        }
+    }
+    let tool: String = tool.chars().map(plain).collect();
+    format!("{}__{tool}", name.trim_matches('_'))
+}
+
+fn plain(c: char) -> char {
+    let c = c.to_ascii_lowercase();
+    if c.is_ascii_lowercase() || c.is_ascii_digit() { c } else { '_' }
+}
+
+impl DeclaredTool {
+    /// The hash of all that was declared.
+    pub fn hash(&self) -> BlobId {
+        BlobId::of(&serde_json::to_vec(self).unwrap_or_default())
+    }
+
+    /// Why it cannot be used, in words for a person.
+    pub fn fault(&self) -> Option<String> {
+        let schema = serde_json::to_string(&self.schema).map_or(usize::MAX, |text| text.len());
+        let known = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
+        if self.name.is_empty() || self.name.len() > NAME || !self.name.chars().all(known) {
+            return Some(format!("its name is not made of 1 to {NAME} letters, digits, `_`, `-`, `.` and `/`"));
+        }
+        if self.description.len() > DESCRIPTION {
+            return Some(format!("its description has more than {DESCRIPTION} bytes"));
+        }
+        if schema > SCHEMA {
+            return Some(format!("the schema of its arguments has more than {SCHEMA} bytes"));
+        }
+        let error = jsonschema::validator_for(&self.schema).err()?;
+        let error: String = error.to_string().chars().take(200).collect();
+        Some(format!("the schema of its arguments can't be used: {error}"))
+    }
+
+    /// What a run must know about it. Only the person says that a tool reads: the hints of a server are a stranger's.
+    pub fn spec(&self, server: &ServerSettings) -> ToolSpec {
+        let reads = server.reads.contains(&self.name);
+        let name = canonical_name(&server.name, &self.name);
+        let description = clipped(&visible(self.description.trim()), TOLD);
+        let mut parameters = self.schema.clone();
+        clean(&mut parameters);
+        ToolSpec {
+            // Claude's name for it.
+            aliases: vec![format!("mcp__{name}")],
+            description: say("description", &[("server", &visible(&server.name)), ("description", &description)]),
+            parameters,
+            effect: if reads { ToolEffect::Read } else { ToolEffect::Write },
+            repeat: if reads { RepeatClass::Read } else { RepeatClass::Once },
+            exclusive: !reads,
+            named_only: true,
+            name,
+        }
+    }
+}
+
+/// Cuts and cleans the descriptions in a schema. Everything that decides what fits stays.
+fn clean(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            for (key, value) in map {
+                match value {
+                    Value::String(text) if key == "description" || key == "title" || key == "$comment" => {
+                        *text = clipped(&visible(text), TOLD_PART);
+                    }
+                    _ if ["enum", "const", "default", "examples"].contains(&key.as_str()) => {}
+                    _ => clean(value),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(clean),
+        _ => {}
+    }
+}
+
+fn clipped(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::settings::{Reach, ServerAddress};
+
+    fn server(name: &str) -> ServerSettings {
+        ServerSettings::new(name, Reach::Address(ServerAddress::default()))
+    }
+
+    fn declared(description: &str, schema: Value) -> DeclaredTool {
+        DeclaredTool { name: "find".to_owned(), description: description.to_owned(), schema }
+    }
+
+    #[test]
+    fn names_fit_every_provider_and_cannot_be_another_servers() {
+        assert_eq!(canonical_name("memory", "read_graph"), "memory__read_graph");
+        assert_eq!(canonical_name("My-DB!", "API-post.search"), "my_db__api_post_search");
+        assert_eq!(canonical_name("a__b", "c"), "a_b__c");
+        assert_ne!(canonical_name("a", "b__c"), canonical_name("a__b", "c"));
+    }
+
+    #[test]
+    fn a_description_is_cut_and_hides_nothing() {
+        let schema = json!({"type": "object", "properties": {"description": {"type": "string", "description": "x".repeat(999)}},
+            "const": {"title": "\u{200b}"}});
+        let spec = declared(&format!("Finds\u{202e} {}", "y".repeat(5_000)), schema).spec(&server("s"));
+        assert!(spec.description.contains("Finds<U+202E> yyy") && spec.description.chars().count() < 1_200);
+        let inner = spec.parameters["properties"]["description"]["description"].as_str().unwrap();
+        assert_eq!(inner.chars().count(), 301);
+        assert_eq!(spec.parameters["const"]["title"], "\u{200b}");
+        assert_eq!((spec.effect, spec.repeat), (ToolEffect::Write, RepeatClass::Once));
+        assert!(spec.named_only);
+    }
+
+    #[test]
+    fn only_the_person_says_that_a_tool_reads() {
+        let reading = ServerSettings { reads: vec!["find".to_owned()], ..server("s") };
+        let spec = declared("Finds.", json!({"type": "object"})).spec(&reading);
+        assert_eq!((spec.effect, spec.repeat), (ToolEffect::Read, RepeatClass::Read));
+    }
+
+    #[test]
+    fn what_cannot_be_checked_is_not_used() {
+        let good = declared("Finds.", json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}));
+        assert_eq!(good.fault(), None);
+        let elsewhere = declared("Finds.", json!({"$ref": "http://127.0.0.1:1/schema.json"}));
+        assert!(elsewhere.fault().unwrap().contains("can't be used"));
+        assert!(declared("Finds.", json!({"type": "thing"})).fault().is_some());
+        assert!(declared("Finds.", json!({"title": "x".repeat(40_000)})).fault().unwrap().contains("32768"));
+        assert!(declared(&"x".repeat(20_000), json!({})).fault().is_some());
+        assert!(DeclaredTool { name: "a\u{200b}b".to_owned(), ..good }.fault().is_some());
+    }
+
+    #[test]
+    fn another_word_is_another_tool() {
+        let one = declared("Finds.", json!({"type": "object"}));
+        assert_ne!(one.hash(), declared("Finds!", json!({"type": "object"})).hash());
+        assert_ne!(one.hash(), declared("Finds.", json!({"type": "object", "title": ""})).hash());
+        assert_eq!(one.hash(), one.clone().hash());
+    }
+}

@@ -1,0 +1,24 @@
+//! Model Context Protocol (spec 13): tools of servers that a person configured, and Callsheet as a server. What a server says is data. It gains
+//! nothing that the person did not confirm, and no type of the protocol's library leaves this crate.
+
+mod connection;
+mod declared;
+mod flow;
+mod limits;
+mod mcp_json;
+mod process;
+mod results;
+mod serve;
+mod server;
+mod settings;
+mod tool;
+mod trouble;
+mod words;
+
+pub use declared::{DeclaredTool, canonical_name};
+pub use mcp_json::{McpJson, read_mcp_json};
+pub use serve::{NewRun, RunServer, RunStarter};
+pub use server::Server;
+pub use settings::{Reach, ServerAddress, ServerProgram, ServerSettings};
+pub use tool::server_tools;
+pub use trouble::Trouble;

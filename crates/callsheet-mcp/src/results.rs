@@ -1,0 +1,95 @@
+//! Results of calls as text for a model.
+
+use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
+
+use crate::words::say;
+
+/// What a call gave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// Its result.
+    Result(String),
+    /// The tool says that it failed.
+    Failed(String),
+}
+
+/// The text of a result, at most `cap` bytes and a note.
+pub(crate) fn answer(result: &CallToolResult, cap: usize) -> Answer {
+    let mut parts: Vec<String> = result.content.iter().map(block).collect();
+    // Servers repeat structured content as text for models, often in another form.
+    let has_text = result.content.iter().any(|block| matches!(block, ContentBlock::Text(_)));
+    if let Some(structured) = result.structured_content.as_ref().filter(|_| !has_text) {
+        parts.push(serde_json::to_string_pretty(structured).unwrap_or_default());
+    }
+    let mut text = parts.join("\n");
+    if text.trim().is_empty() {
+        text = say("nothing", &[]);
+    }
+    let shown = text.floor_char_boundary(cap);
+    if shown < text.len() {
+        let note = say("cut", &[("shown", &shown), ("all", &text.len())]);
+        text.truncate(shown);
+        text.push_str(&format!("\n{note}"));
+    }
+    if result.is_error == Some(true) { Answer::Failed(text) } else { Answer::Result(text) }
+}
+
+fn block(block: &ContentBlock) -> String {
+    match block {
+        ContentBlock::Text(text) => text.text.clone(),
+        ContentBlock::Image(image) => not_shown("picture", &image.mime_type, &image.data),
+        ContentBlock::Audio(audio) => not_shown("sound", &audio.mime_type, &audio.data),
+        ContentBlock::Resource(embedded) => match &embedded.resource {
+            ResourceContents::TextResourceContents { uri, text, .. } => {
+                format!("{}\n{text}", say("resource", &[("name", &"resource"), ("uri", uri)]))
+            }
+            ResourceContents::BlobResourceContents { mime_type, blob, .. } => {
+                not_shown("file", mime_type.as_deref().unwrap_or("unknown"), blob)
+            }
+            _ => not_shown("resource", "unknown", ""),
+        },
+        ContentBlock::ResourceLink(link) => say("resource", &[("name", &link.name), ("uri", &link.uri)]),
+        _ => not_shown("content", "unknown", ""),
+    }
+}
+
+fn not_shown(kind: &str, mime: &str, base64: &str) -> String {
+    say("not-shown", &[("kind", &kind), ("type", &mime), ("bytes", &(base64.len() / 4 * 3))])
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn of(value: Value, cap: usize) -> Answer {
+        answer(&serde_json::from_value(value).unwrap(), cap)
+    }
+
+    #[test]
+    fn a_structure_is_shown_without_a_text_and_pictures_are_named() {
+        let shown = of(
+            json!({"content": [
+                {"type": "image", "data": "QUJD", "mimeType": "image/png"},
+                {"type": "resource", "resource": {"uri": "file:///a", "text": "two"}},
+                {"type": "resource_link", "uri": "file:///b", "name": "b"}
+            ], "structuredContent": {"n": 1}}),
+            1_000,
+        );
+        let wanted = "[picture of type image/png, about 3 bytes, not shown]\n[resource: file:///a]\ntwo\n[b: file:///b]\n{\n  \"n\": 1\n}";
+        assert_eq!(shown, Answer::Result(wanted.to_owned()));
+        let repeated = of(json!({"content": [{"type": "text", "text": "n is 1"}], "structuredContent": {"n": 1}}), 99);
+        assert_eq!(repeated, Answer::Result("n is 1".to_owned()));
+    }
+
+    #[test]
+    fn a_long_result_is_cut_and_says_so() {
+        let shown = of(json!({"content": [{"type": "text", "text": "ä".repeat(50)}], "isError": true}), 11);
+        assert_eq!(shown, Answer::Failed(format!("{}\n[cut: 10 of 100 bytes shown]", "ä".repeat(5))));
+        assert_eq!(
+            of(json!({"content": []}), 10),
+            Answer::Result("The call s\n[cut: 10 of 38 bytes shown]".to_owned())
+        );
+    }
+}

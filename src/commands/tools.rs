@@ -1,0 +1,236 @@
+//! `tools`: what MCP servers offer, and what of it the person confirmed (spec 13.3).
+
+use std::io::BufRead;
+
+use callsheet_core::view::counted;
+use callsheet_core::visible::{visible, visible_line};
+use callsheet_mcp::{DeclaredTool, canonical_name};
+use serde_json::json;
+
+use crate::cli::{Exit, Failure, ToolsArgs, ToolsCommand, ToolsConfirmArgs};
+use crate::config::ConfirmedTools;
+use crate::servers::{KnownServer, Servers, servers};
+use crate::setup::Setup;
+
+use super::doctor::{Finding, bad, good};
+
+pub(super) fn tools(setup: &Setup, arguments: &ToolsArgs) -> Result<Exit, Failure> {
+    let servers = servers(setup);
+    servers.notices.iter().for_each(|notice| tell!("note: {notice}"));
+    match &arguments.command {
+        None => list(setup, &servers),
+        Some(ToolsCommand::Confirm(confirm)) => confirm_all(setup, &servers, confirm),
+        Some(ToolsCommand::Revoke(revoke)) => {
+            for known in named(&servers, &revoke.servers)? {
+                save(setup, known, Vec::new())?;
+                super::say(setup, &format!("no tool of {} is confirmed", shown(known)))?;
+            }
+            Ok(Exit::Complete)
+        }
+    }
+}
+
+fn list(setup: &Setup, servers: &Servers) -> Result<Exit, Failure> {
+    if servers.known.is_empty() && !setup.json {
+        tell!("there are no MCP servers; name one in {}: [mcp.NAME]", setup.folders.config_file().display());
+    }
+    for known in &servers.known {
+        let confirmed = known.confirmed(setup).map_err(|error| unreadable(&error))?;
+        if setup.json {
+            let tools: Vec<String> =
+                confirmed.iter().map(|tool| canonical_name(&known.settings.name, &tool.name)).collect();
+            super::print_json(&json!({ "server": known.settings.name, "project": known.project, "tools": tools }))?;
+            continue;
+        }
+        let none = if confirmed.is_empty() { ": no tool is confirmed" } else { "" };
+        super::print(&format!("{}{none}\n", shown(known)))?;
+        for tool in &confirmed {
+            let first = tool.description.trim().lines().next().unwrap_or_default();
+            let first: String = visible_line(first).chars().take(80).collect();
+            super::print(&format!(
+                "  {}{}  {first}\n",
+                canonical_name(&known.settings.name, &tool.name),
+                reads(known, tool)
+            ))?;
+        }
+    }
+    Ok(Exit::Complete)
+}
+
+/// One server that offers something else than was confirmed.
+struct Offer<'a> {
+    known: &'a KnownServer,
+    confirmed: Vec<DeclaredTool>,
+    offered: Vec<DeclaredTool>,
+}
+
+impl Offer<'_> {
+    fn differs(&self) -> bool {
+        self.offered != self.confirmed
+    }
+
+    /// What became of a tool since it was confirmed.
+    fn mark(&self, tool: &DeclaredTool) -> &'static str {
+        match self.confirmed.iter().find(|known| known.name == tool.name) {
+            None => "new",
+            Some(known) if known == tool => "confirmed",
+            Some(_) => "changed",
+        }
+    }
+}
+
+fn confirm_all(setup: &Setup, servers: &Servers, arguments: &ToolsConfirmArgs) -> Result<Exit, Failure> {
+    let all = named(servers, &arguments.servers)?;
+    let runtime = super::runtime()?;
+    let mut offers = Vec::new();
+    let mut failed = false;
+    for known in all {
+        tell!("asking {} for its tools …", shown(known));
+        match runtime.block_on(async { Ok(offered(setup, known).await) })? {
+            Ok(offer) => offers.push(offer),
+            Err(why) => {
+                failed = true;
+                tell!("{why}{}", log_words(setup, known));
+            }
+        }
+    }
+    let same = offers.iter().filter(|offer| !offer.differs());
+    same.for_each(|offer| tell!("{} offers what you confirmed", shown(offer.known)));
+    offers.retain(Offer::differs);
+    for offer in &offers {
+        print_offer(setup, offer)?;
+    }
+    if !offers.is_empty() {
+        if !arguments.yes && !asked()? {
+            return Err(Failure::usage("nothing was confirmed", "no task gets a tool that you did not confirm"));
+        }
+        for offer in offers {
+            save(setup, offer.known, offer.offered)?;
+        }
+        super::say(setup, "confirmed in their current form; a skill gets those that its `allowed-tools` names")?;
+    }
+    Ok(if failed { Exit::Internal } else { Exit::Complete })
+}
+
+/// What a server offers, without tools that cannot be used.
+async fn offered<'a>(setup: &Setup, known: &'a KnownServer) -> Result<Offer<'a>, String> {
+    let server = known.server(setup);
+    let declared = server.tools().await;
+    server.end().await;
+    let declared = declared.map_err(|trouble| visible(&trouble.to_string()))?;
+    let name = |tool: &DeclaredTool| canonical_name(&known.settings.name, &tool.name);
+    let mut offered = Vec::new();
+    for tool in &declared {
+        let twins = declared.iter().filter(|other| name(other) == name(tool)).count();
+        let fault = tool.fault().or_else(|| (twins > 1).then(|| "another tool of the server has its name".to_owned()));
+        match fault {
+            None => offered.push(tool.clone()),
+            Some(why) => tell!("left out {}: {why}", visible_line(&tool.name)),
+        }
+    }
+    let confirmed = known.confirmed(setup).map_err(|error| error.to_string())?;
+    Ok(Offer { known, confirmed, offered })
+}
+
+/// All that a server says of its tools, nothing cut or hidden.
+fn print_offer(setup: &Setup, offer: &Offer<'_>) -> Result<(), Failure> {
+    let name = &offer.known.settings.name;
+    let gone = offer.confirmed.iter().filter(|known| !offer.offered.iter().any(|tool| tool.name == known.name));
+    if setup.json {
+        for tool in &offer.offered {
+            let mark = offer.mark(tool);
+            super::print_json(
+                &json!({ "server": name, "tool": canonical_name(name, &tool.name), "is": mark, "declared": tool }),
+            )?;
+        }
+        return Ok(());
+    }
+    super::print(&format!("{} offers:\n", shown(offer.known)))?;
+    for tool in &offer.offered {
+        let mark = offer.mark(tool);
+        let title = format!("  {} ({mark}){}\n", canonical_name(name, &tool.name), reads(offer.known, tool));
+        super::print(&title)?;
+        if mark != "confirmed" {
+            let schema = serde_json::to_string(&tool.schema).unwrap_or_default();
+            let words = visible(tool.description.trim()).replace('\n', "\n      ");
+            super::print(&format!("      {words}\n      arguments: {}\n", visible_line(&schema)))?;
+        }
+    }
+    for tool in gone {
+        super::print(&format!("  {} (gone)\n", canonical_name(name, &tool.name)))?;
+    }
+    Ok(())
+}
+
+/// Where the log of a server is, if it has one.
+fn log_words(setup: &Setup, known: &KnownServer) -> String {
+    let log = known.log(setup);
+    if log.exists() { format!("\n  its log: {}", log.display()) } else { String::new() }
+}
+
+fn reads(known: &KnownServer, tool: &DeclaredTool) -> &'static str {
+    if known.settings.reads.contains(&tool.name) { " only reads" } else { " asks before each call" }
+}
+
+fn asked() -> Result<bool, Failure> {
+    if !crate::term::is_interactive() {
+        let advice = "read the list, then run `callsheet tools confirm --yes`";
+        return Err(Failure::usage("nothing was confirmed: there is no terminal to ask you", advice));
+    }
+    tell_part!("Confirm these tools as they are now? [y/N] ");
+    let mut line = String::new();
+    let _ended = std::io::stdin().lock().read_line(&mut line);
+    Ok(matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+}
+
+fn named<'a>(servers: &'a Servers, names: &[String]) -> Result<Vec<&'a KnownServer>, Failure> {
+    if names.is_empty() && servers.known.is_empty() {
+        return Err(Failure::usage("there are no MCP servers", "name one in your configuration: [mcp.NAME]"));
+    }
+    if names.is_empty() {
+        return Ok(servers.known.iter().collect());
+    }
+    let found = |name: &String| {
+        servers.named(name).ok_or_else(|| {
+            let known: Vec<String> = servers.known.iter().map(|known| visible_line(&known.settings.name)).collect();
+            let advice = format!("servers: {}; a project's servers need `callsheet trust` first", known.join(", "));
+            Failure::usage(format!("there is no server {}", visible_line(name)), advice)
+        })
+    };
+    names.iter().map(found).collect()
+}
+
+fn save(setup: &Setup, known: &KnownServer, tools: Vec<DeclaredTool>) -> Result<(), Failure> {
+    let list = ConfirmedTools::new(&setup.folders);
+    list.set(&known.settings.name, known.project.as_deref(), tools).map_err(|error| unreadable(&error))
+}
+
+fn unreadable(error: &std::io::Error) -> Failure {
+    Failure::internal(
+        format!("can't use the list of confirmed tools: {error}"),
+        "repair or delete tools.json in the state folder; until then no tool of a server is confirmed",
+    )
+}
+
+fn shown(known: &KnownServer) -> String {
+    let of = if known.project.is_some() { " (of this project's .mcp.json)" } else { "" };
+    format!("{}{of}", visible_line(&known.settings.name))
+}
+
+/// Each server with what it offers, for `doctor`.
+pub(super) async fn findings(setup: &Setup) -> Vec<Finding> {
+    let servers = servers(setup);
+    let mut findings: Vec<Finding> = servers.notices.iter().map(|notice| bad(notice, "")).collect();
+    for known in &servers.known {
+        let name = shown(known);
+        findings.push(match offered(setup, known).await {
+            Err(why) => bad(format!("MCP server {name}: {why}{}", log_words(setup, known)), ""),
+            Ok(offer) if offer.differs() => bad(
+                format!("MCP server {name} offers {}, not all as you confirmed", counted(offer.offered.len(), "tool")),
+                format!("callsheet tools confirm {}", known.settings.name),
+            ),
+            Ok(offer) => good(format!("MCP server {name}: {} confirmed", counted(offer.offered.len(), "tool"))),
+        });
+    }
+    findings
+}

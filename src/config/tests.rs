@@ -141,8 +141,18 @@ fn every_settings_key_reaches_the_settings() {
     let settings = callsheet_core::nouns::Settings { strict_subtask_context: true, checks, ..Default::default() };
     let defaults = serde_json::to_value(settings).unwrap();
     for known in KEYS {
-        let elsewhere =
-            ["model", "models.", "notify", "pace", "providers.", "approval.", "tools.", "subtask_tools.", "memory."];
+        let elsewhere = [
+            "model",
+            "models.",
+            "notify",
+            "pace",
+            "providers.",
+            "approval.",
+            "tools.",
+            "subtask_tools.",
+            "memory.",
+            "mcp.",
+        ];
         if elsewhere.iter().any(|start| known.name.starts_with(start)) {
             continue;
         }

@@ -482,5 +482,5 @@ fn a_checklist_and_a_sheet_are_written_as_each_other() {
     let call = "```json\n{\"name\": \"search_text\", \"arguments\": {\"pattern\": \"pump\"}}\n```\n";
     garden.write("work.md", SHEET.replace("read_files", "find_code") + call);
     let told = garden.expect(0, &["sheet", "fmt", "work.md", "--to", "checklist"]).err;
-    assert!(told.contains("does not hold Tool Calls of \"Read Water 1\""), "{told}");
+    assert!(told.contains("does not contain Tool Calls of \"Read Water 1\""), "{told}");
 }

@@ -73,7 +73,7 @@ fn a_follow_up_that_never_becomes_a_list_changes_nothing() {
     let (run, sheet) = (name_of(&garden), garden.run_file("sheet.md"));
     garden.follow("no_follow_up");
     let ended = garden.expect(4, &["continue", &run, "# The pump\nWhat does it need?"]);
-    assert!(ended.err.contains("after 5 tries"), "{}", ended.err);
+    assert!(ended.err.contains("after 5 attempts"), "{}", ended.err);
     assert_eq!(garden.run_file("sheet.md"), sheet);
     assert!(!garden.run_file("report.md").contains("## Follow-ups"));
     garden.follow("follow_up");

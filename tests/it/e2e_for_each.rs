@@ -33,7 +33,7 @@ fn each_file_of_a_folder_is_a_task_and_the_results_are_joined() {
         "[[rule]]\nprompt = \"Sum up\"\ntext = \"## Result summary\\nSummed.\"\n[[rule]]\nprompt = \"mistakes in notes/a.md\"\n\
          text = \"Tomatoes.\"\n[default]\ntext = \"None.\"\n",
     );
-    garden.write("work.md", &REVIEW.replace("ALLOW", ""));
+    garden.write("work.md", REVIEW.replace("ALLOW", ""));
     let checked = garden.expect(0, &["sheet", "check", "work.md"]);
     assert!(checked.err.contains("3 items in notes/") && checked.err.contains("4 calls"), "{}", checked.err);
     let ended = garden.expect(0, &["run", "--sheet", "work.md"]);
@@ -57,7 +57,7 @@ fn a_failed_item_fails_the_task_unless_failures_are_allowed() {
     let broken = "[[rule]]\nprompt = \"Sum up\"\ntext = \"## Result summary\\nSummed.\"\n[[rule]]\nprompt = \"mistakes in notes/b.md\"\n\
         text = \"\"\n[default]\ntext = \"None.\"\n";
     let mut garden = project(broken);
-    garden.write("work.md", &REVIEW.replace("ALLOW", ""));
+    garden.write("work.md", REVIEW.replace("ALLOW", ""));
     let ended = garden.expect(5, &["run", "--sheet", "work.md", "--set", "iterate=never"]);
     assert!(ended.err.contains("1 of 3 items failed: notes/b.md: "), "{}", ended.err);
     garden.follow_text(&broken.replace("text = \"\"", "text = \"Roses.\""));
@@ -66,7 +66,7 @@ fn a_failed_item_fails_the_task_unless_failures_are_allowed() {
     assert_eq!((again.out.as_str(), calls(&garden)), ("Summed.\n", before + 2), "{}", again.err);
 
     garden.follow_text(broken);
-    garden.write("work.md", &REVIEW.replace("ALLOW", ", allow failures"));
+    garden.write("work.md", REVIEW.replace("ALLOW", ", allow failures"));
     let ended = garden.expect(0, &["run", "--sheet", "work.md"]);
     assert_eq!(ended.out, "Summed.\n", "{}", ended.err);
     let joined = std::fs::read_to_string(garden.run_folder().join("tasks/review.md")).unwrap();
@@ -98,7 +98,7 @@ fn items_come_from_results_and_tables() {
         task("Plan", "Say who mows.", "- **For each** person in [People](people.csv)\n"),
         task("None", "Look.", "- **For each** thing in [Empty](empty.md)\n"),
     ];
-    garden.write("work.md", &sheet.concat());
+    garden.write("work.md", sheet.concat());
     let ended = garden.expect(5, &["run", "--sheet", "work.md", "--set", "iterate=never"]);
     assert!(ended.err.contains("empty.md gives no items: it contains no list"), "{}", ended.err);
     let read = |name: &str| std::fs::read_to_string(garden.run_folder().join("tasks").join(name)).unwrap();

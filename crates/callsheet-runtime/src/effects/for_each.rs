@@ -4,6 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::evaluate::result_of;
+use callsheet_core::fence::fence;
+use callsheet_core::issue::Severity;
 use callsheet_core::links::{link_target, parse_target};
 use callsheet_core::nouns::{BlobId, ForEach, Reference, Target, tokens};
 use callsheet_core::record::{ResultParts, Tree};
@@ -30,6 +32,9 @@ const FOR_EACH_TEMPLATE: &str = include_str!("../../prompts/for_each.xml");
 /// Its name, which is that of a called skill: tasks of it may reply with changes.
 const ENTRY: &str = "skill:for_each";
 
+/// The variable of the template with the text that all items read.
+const SHARED: &str = "shared";
+
 /// How many failed items the reason of a failed task names.
 const NAMED: usize = 5;
 
@@ -53,9 +58,15 @@ pub(super) fn tree(services: &Services, run: &Run, owner: &TaskRun) -> Result<Re
     tree.schemas.clear();
     tree.sources.clear();
     ENTRY.clone_into(&mut tree.entry);
-    let shared = shared_text(services, run, owner);
-    let values = items.iter().map(|item| value(services, owner, for_each, item, &shared));
-    tree.variables = BTreeMap::from([(ITEMS.to_owned(), Value::Array(values.collect()))]);
+    let shared = match shared_text(services, run, owner) {
+        Ok(shared) => shared,
+        Err(why) => return Ok(Err(why)),
+    };
+    let values = items.iter().map(|item| value(services, owner, for_each, item));
+    tree.variables = BTreeMap::from([
+        (ITEMS.to_owned(), Value::Array(values.collect())),
+        (SHARED.to_owned(), Value::String(shared)),
+    ]);
     Ok(Ok(tree))
 }
 
@@ -94,30 +105,36 @@ fn request<'a>(
     }
 }
 
-/// What every item reads besides files: results of earlier tasks and parts of the plan, as blocks of a prompt.
-fn shared_text(services: &Services, run: &Run, owner: &TaskRun) -> String {
-    let own = owner.task.own_references().iter();
-    let own = own.filter(|reference| !matches!(reference.target, Target::File { .. } | Target::Directory(_)));
+/// The references that every item reads, other than whole files, as blocks of a prompt.
+///
+/// # Errors
+/// A text that says which reference cannot be read.
+fn shared_text(services: &Services, run: &Run, owner: &TaskRun) -> Result<String, String> {
+    let own = owner.task.own_references().iter().filter(|reference| path_of(&reference.target).is_none());
     let wanted: Vec<Wanted> = own.map(|reference| Wanted { reference: reference.clone(), carried: false }).collect();
     if wanted.is_empty() {
-        return String::new();
+        return Ok(String::new());
     }
     let texts = Texts::of(services, run, &wanted);
     let restricted = run.no_longer_relevant().iter().cloned().collect();
     let request = request(services, run, owner, &wanted, &restricted);
-    show(&request, &texts.sources(services, run.settings().allow_http), &BTreeMap::new()).text()
+    let shown = show(&request, &texts.sources(services, run.settings().allow_http), &BTreeMap::new());
+    match shown.issues.iter().find(|issue| issue.severity == Severity::Error) {
+        Some(issue) => Err(issue.to_string()),
+        None => Ok(shown.text()),
+    }
 }
 
-/// An item as the tree binds it: its words, with the item in place of the placeholder, and the files that it reads.
-fn value(services: &Services, owner: &TaskRun, for_each: &ForEach, item: &Item, shared: &str) -> Value {
+/// An item as the tree binds it: its words, with the item in place of the placeholder, and the files that it reads. An
+/// item of several lines is in a fence, so that nothing in it becomes a heading of the prompt.
+fn value(services: &Services, owner: &TaskRun, for_each: &ForEach, item: &Item) -> Value {
     let placeholder = format!("{{{}}}", for_each.name);
     let (task, text) = (&owner.task, item.text.as_str());
-    let mut need = task.need.replace(&placeholder, text);
-    if !task.need.contains(&placeholder) {
-        need = format!("{need}\n\n{}: {text}", for_each.name);
-    }
-    if !shared.is_empty() {
-        need = format!("{need}\n\n{shared}");
+    let is_one_line = !text.contains('\n');
+    let words = if is_one_line { text } else { item.title.as_str() };
+    let mut need = task.need.replace(&placeholder, words);
+    if !is_one_line || !task.need.contains(&placeholder) {
+        need = format!("{need}\n\n{}:\n\n{}", for_each.name, fence("text", text));
     }
     let files = task.own_references().iter().filter_map(|reference| path_of(&reference.target));
     let mut references: Vec<String> = file_of(services, text).into_iter().collect();
@@ -129,14 +146,15 @@ fn value(services: &Services, owner: &TaskRun, for_each: &ForEach, item: &Item, 
     json!({
         "title": item.title,
         "need": need,
-        "expected": task.expected.replace(&placeholder, text),
+        "expected": task.expected.replace(&placeholder, words),
         "references": if references.is_empty() { Value::from("") } else { Value::from(references) },
     })
 }
 
+/// The path of a whole file.
 fn path_of(target: &Target) -> Option<String> {
     match target {
-        Target::File { path, .. } => Some(path.clone()),
+        Target::File { path, fragment: None } => Some(path.clone()),
         _ => None,
     }
 }

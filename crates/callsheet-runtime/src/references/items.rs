@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use callsheet_core::nouns::{Fragment, Target};
+use callsheet_core::nouns::Target;
 use callsheet_format::items::items_of;
 
 use crate::file_index::{FileText, read_text};
@@ -45,7 +45,7 @@ pub(crate) fn item_source(target: &Target, request: &Request<'_>, sources: &Sour
         return Err("it is too large to be read as a list".to_owned());
     }
     let name = match target {
-        Target::File { path, fragment: None | Some(Fragment::Lines { .. } | Fragment::Anchor(_)) } => path.clone(),
+        Target::File { path, .. } => path.clone(),
         Target::TaskDetail { file, .. } => file.clone(),
         _ => "output.md".to_owned(),
     };

@@ -47,6 +47,8 @@ pub enum Command {
     Retry(RetryArgs),
     /// Remove tasks that have not started from a run.
     Drop(DropArgs),
+    /// Begin a new run that shares the work of another one up to a task, to try something else from there.
+    Fork(ForkArgs),
     /// List the runs of this project.
     Runs(RunsArgs),
     /// Watch a run in full screen: its tasks, what they write, and what waits for you. You can answer and control it
@@ -230,6 +232,18 @@ pub struct DropArgs {
     /// Slugs of the tasks, as `show` prints them.
     #[arg(value_name = "TASK", required = true)]
     pub tasks: Vec<String>,
+}
+
+/// `fork`.
+#[derive(Clone, Debug, Args)]
+pub struct ForkArgs {
+    /// Run name, or a unique prefix of it.
+    #[arg(value_name = "RUN")]
+    pub run: String,
+
+    /// Share only what happened before this task began, or the first N events; by default share everything.
+    #[arg(long, value_name = "TASK|N")]
+    pub at: Option<String>,
 }
 
 /// Names a run.

@@ -151,3 +151,50 @@ fn the_error_of_a_task_of_a_sheet_names_its_limit() {
     let raised = garden.expect(0, &["resume", &run, "--limit", "tea.max_calls=3"]);
     assert_eq!(raised.out, "Green tea.\n", "{}", raised.err);
 }
+
+/// A fork shares what was done before a task began; both runs go on alone, and files stay as they are.
+///
+/// covers: 2.18 fork
+#[test]
+fn a_fork_shares_what_was_done_before_a_task_and_goes_its_own_way() {
+    let mut garden = TestProject::scripted(&REPLIES.replace("B-LOOK", "wrong"));
+    garden.write(".callsheet/templates/names.yaml", NAMES);
+    garden.expect(0, &["template", "run", "names"]);
+    let run = run_of(&garden);
+    for (at, told) in
+        [("names-none", "has no task names-none"), ("0", "at least the first event"), ("9999", "events 1 to")]
+    {
+        let refused = garden.expect(2, &["fork", &run, "--at", at]);
+        assert!(refused.err.contains(told), "{}", refused.err);
+    }
+    garden.follow_text(&REPLIES.replace("B-LOOK", "right").replace("Summed up.", "Another sum."));
+    let forked = garden.expect(0, &["fork", &run, "--at", "names-every-2"]);
+    let fork = format!("{run}-fork");
+    assert!(forked.err.contains(&format!("callsheet resume {fork}")), "{}", forked.err);
+    let resumed = garden.expect(0, &["resume", &fork]);
+    assert_eq!(resumed.out, "Another sum.\n", "{}", resumed.err);
+    let shown = garden.expect(0, &["show", &fork]).out;
+    assert!(shown.contains("- tasks: 5 done\n") && shown.contains("1 execute names-list attempt 1: accepted"), "{shown}");
+    assert_eq!(garden.expect(0, &["resume", &run]).out, "Summed up.\n", "the first run is as it was");
+    garden.expect(0, &["fork", &run]);
+    assert_eq!(garden.expect(0, &["resume", &format!("{fork}-2")]).out, "Summed up.\n");
+}
+
+/// A fork of a run that changed files names the files, and undoing one run does not undo the other's record.
+///
+/// covers: 2.18 fork
+#[test]
+fn a_fork_names_the_files_that_the_other_run_changed_after_it() {
+    let garden = TestProject::with("steered");
+    garden.expect(0, &["run", "bring the notes up to date", "--headless", "approve"]);
+    let run = run_of(&garden);
+    let forked = garden.expect(0, &["fork", &run, "--at", "write-rota-1"]);
+    assert!(forked.err.contains("changed 2 files after that") && forked.err.contains("rota.md"), "{}", forked.err);
+    garden.expect(0, &["undo", &run]);
+    assert!(!garden.path("rota.md").exists());
+    let fork = format!("{run}-fork");
+    let resumed = garden.expect(0, &["resume", &fork, "--headless", "approve"]);
+    assert!(garden.path("rota.md").exists() && garden.path("thanks.md").exists(), "{}", resumed.err);
+    let forked = garden.expect(0, &["fork", &run]);
+    assert!(!forked.err.contains("changed"), "nothing stands: {}", forked.err);
+}

@@ -44,6 +44,33 @@ impl Run {
         open.flat_map(|slug| std::iter::once(slug).chain(self.open_below(slug))).collect()
     }
 
+    /// The names by which a person may mean a task: its own, those of the operators that contain it, and those of the
+    /// tasks whose calls it belongs to, from the inside out.
+    pub fn names_around(&self, task: &Slug) -> Vec<Slug> {
+        let mut names = vec![task.clone()];
+        let mut inner = self.operators.named(task);
+        while let Some(op) = inner {
+            names.push(op.id.clone());
+            inner = match op.parent {
+                Some(parent) => self.operators.at(parent),
+                None => self.operators.caller(op.mount).and_then(|caller| {
+                    names.push(caller.task.clone());
+                    self.operators.named(&caller.task)
+                }),
+            };
+        }
+        names.dedup();
+        names
+    }
+
+    /// The first task of the template node that a task executes. It stands for all of them: the items of a map, the
+    /// iterations of a loop. `None` for a task of a list.
+    pub fn first_of_node(&self, task: &Slug) -> Option<&Slug> {
+        let work = self.operators.work(self.operators.named(task)?)?;
+        let same = |op: &&NodeInstance| self.operators.work(op).is_some_and(|other| work.is_the_same_as(other));
+        self.operators.iter().find(same).map(|op| &op.id)
+    }
+
     /// The tasks that were opened for calls of a task and have not returned.
     fn open_below(&self, task: &Slug) -> impl Iterator<Item = &Slug> {
         let of_task = |op: &&NodeInstance| self.operators.caller(op.mount).is_some_and(|caller| caller.task == *task);

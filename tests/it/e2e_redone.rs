@@ -174,7 +174,10 @@ fn a_fork_shares_what_was_done_before_a_task_and_goes_its_own_way() {
     let resumed = garden.expect(0, &["resume", &fork]);
     assert_eq!(resumed.out, "Another sum.\n", "{}", resumed.err);
     let shown = garden.expect(0, &["show", &fork]).out;
-    assert!(shown.contains("- tasks: 5 done\n") && shown.contains("1 execute names-list attempt 1: accepted"), "{shown}");
+    assert!(
+        shown.contains("- tasks: 5 done\n") && shown.contains("1 execute names-list attempt 1: accepted"),
+        "{shown}"
+    );
     assert_eq!(garden.expect(0, &["resume", &run]).out, "Summed up.\n", "the first run is as it was");
     garden.expect(0, &["fork", &run]);
     assert_eq!(garden.expect(0, &["resume", &format!("{fork}-2")]).out, "Summed up.\n");
@@ -197,4 +200,58 @@ fn a_fork_names_the_files_that_the_other_run_changed_after_it() {
     assert!(garden.path("rota.md").exists() && garden.path("thanks.md").exists(), "{}", resumed.err);
     let forked = garden.expect(0, &["fork", &run]);
     assert!(!forked.err.contains("changed"), "nothing stands: {}", forked.err);
+}
+
+const SPLIT: &str = "[[rule]]\nprompt = \"Say a list\"\ntext = '[\"a\", \"b\", \"c\"]'\n\
+    [[rule]]\nprompt = \"Look at b\"\nfault = { kind = \"overflow\", message = \"too long\" }\n\
+    [[rule]]\nprompt = \"Look at\"\ntext = \"fine\"\n[default]\ntext = \"Summed up.\"\n";
+
+/// A failed item of a map is removed, and the run goes on without it. What was done costs nothing again.
+///
+/// covers: T 15, 2.18 drop
+#[test]
+fn a_run_goes_on_without_a_failed_item() {
+    let mut garden = TestProject::scripted(SPLIT);
+    garden.write(".callsheet/templates/names.yaml", NAMES);
+    garden.expect(6, &["template", "run", "names"]);
+    let run = run_of(&garden);
+    let refused = garden.expect(2, &["drop", &run, "names-list"]);
+    assert!(refused.err.contains("only failed items of a list"), "{}", refused.err);
+    let refused = garden.expect(2, &["drop", &run, "names-every-2-split"]);
+    assert!(refused.err.contains(&format!("callsheet drop {run} names-every-2")), "{}", refused.err);
+    garden.expect(2, &["drop", &run, "names-every-1"]);
+    garden.expect(0, &["drop", &run, "names-every-2"]);
+    let ended = garden.expect(0, &["resume", &run]);
+    assert_eq!(ended.out, "Summed up.\n", "{}", ended.err);
+    let prompt = garden.expect(0, &["show", &run, "--task", "names-say"]).out;
+    assert!(prompt.contains(r#"["fine", null, "fine"]"#) || prompt.contains(r#"["fine",null,"fine"]"#), "{prompt}");
+    let shown = garden.expect(0, &["show", &run]).out;
+    assert!(shown.contains("names-every-2] dropped") && !shown.contains("Problem"), "{shown}");
+    // It can be brought back.
+    garden.follow_text(&REPLIES.replace("B-LOOK", "right"));
+    let back = garden.expect(0, &["retry", &run, "names-every-2"]);
+    assert!(!garden.expect(0, &["show", &run]).out.contains("names-every-2] failed"), "{}", back.err);
+}
+
+/// A failed item of a list of a sheet is removed, and the task is done without it.
+///
+/// covers: 3.16, 2.18 drop
+#[test]
+fn a_task_is_done_without_a_failed_item() {
+    let garden = TestProject::scripted(
+        "[[rule]]\nprompt = \"words in notes/b.md\"\nfault = { kind = \"overflow\", message = \"too long\" }\n\
+         [default]\ntext = \"## Result summary\\nRead.\\n\\n## Result\\nAll fine.\"\n",
+    );
+    for name in ["a", "b", "c"] {
+        garden.write(&format!("notes/{name}.md"), "Words.\n");
+    }
+    garden.write(
+        "work.md",
+        "## Goals / summary\nRead.\n\n**plan complete**\n## Tasks\n### Task section 1\n- **Name** Read\n- **What is needed** Say the words in {file}.\n- **Skill** answer_from_documents\n- **For each** file in [Notes](notes/)\n- **Expected output** Words.\n",
+    );
+    let ended = garden.expect(6, &["run", "--sheet", "work.md"]);
+    let run = run_of(&garden);
+    garden.expect(0, &["drop", &run, "read/notes-b-md"]);
+    let resumed = garden.expect(0, &["resume", &run]);
+    assert!(resumed.err.contains("Complete") && !resumed.out.contains("notes/b.md"), "{} {}", ended.err, resumed.out);
 }

@@ -14,7 +14,7 @@ use super::execution::Execution;
 use super::explain::{Explainer, Why};
 use super::failure::Cause;
 use super::mounts::{FailedCall, failed_calls};
-use super::operators::{NodeInstance, OpState, TreeQuery, limit_of_error};
+use super::operators::{NodeInstance, OpState, Redo, TreeQuery, limit_of_error};
 use super::scheduler::exclusive_tool;
 use super::state::{Stage, State};
 use super::task::TaskRun;
@@ -162,8 +162,10 @@ impl Run {
     /// Whether a person may repeat an ended task.
     pub fn may_retry(&self, task: &Slug) -> bool {
         match (self.operators.tree(), self.operators.named(task)) {
-            (Some(_), Some(op)) => op.closed.is_some() && !op.former && self.operators.retried(op.number).is_ok(),
-            (None, Some(_)) => check_part(self, task).is_ok(),
+            (Some(_), Some(op)) => {
+                op.closed.is_some() && !op.former && self.operators.redone(op.number, Redo::Again).is_ok()
+            }
+            (None, Some(_)) => check_part(self, task, Redo::Again).is_ok(),
             (Some(_), None) => false,
             (None, None) => check_redo(self, task).is_ok(),
         }

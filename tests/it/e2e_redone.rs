@@ -249,9 +249,26 @@ fn a_task_is_done_without_a_failed_item() {
         "work.md",
         "## Goals / summary\nRead.\n\n**plan complete**\n## Tasks\n### Task section 1\n- **Name** Read\n- **What is needed** Say the words in {file}.\n- **Skill** answer_from_documents\n- **For each** file in [Notes](notes/)\n- **Expected output** Words.\n",
     );
-    let ended = garden.expect(6, &["run", "--sheet", "work.md"]);
+    let ended = garden.expect(5, &["run", "--sheet", "work.md", "--set", "iterate=never"]);
     let run = run_of(&garden);
     garden.expect(0, &["drop", &run, "read/notes-b-md"]);
     let resumed = garden.expect(0, &["resume", &run]);
-    assert!(resumed.err.contains("Complete") && !resumed.out.contains("notes/b.md"), "{} {}", ended.err, resumed.out);
+    let told = "items that a person removed:\n\n- notes/b.md";
+    assert!(resumed.out.contains(told) && resumed.out.contains("**notes/c.md**"), "{} {}", ended.err, resumed.out);
+}
+
+/// A follow-up of a template's run is a run of its own that reads the result.
+///
+/// covers: 2.18
+#[test]
+fn a_follow_up_of_a_template_reads_its_result() {
+    let script = "[[rule]]\nprompt = \"Summed up.\"\ntext = \"## Direct answer\\nSumme.\"\n".to_owned() + REPLIES;
+    let garden = TestProject::scripted(&script);
+    garden.write(".callsheet/templates/names.yaml", NAMES);
+    garden.expect(0, &["template", "run", "names"]);
+    let run = run_of(&garden);
+    let followed = garden.expect(0, &["continue", &run, "Translate", "it", "to", "German", "--set", "plan=never"]);
+    assert!(followed.err.contains("the follow-up is a new run"), "{}", followed.err);
+    assert!(followed.out.contains("Summe."), "{}", followed.out);
+    assert!(run_of(&garden).ends_with("-translate-it-to"), "{}", run_of(&garden));
 }

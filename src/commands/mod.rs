@@ -5,6 +5,7 @@ mod attend;
 mod check;
 mod config;
 mod continuation;
+mod day_limit;
 mod demo;
 mod doctor;
 mod drive;

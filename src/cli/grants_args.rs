@@ -89,7 +89,7 @@ pub enum GrantsWhat {
     /// The script of the task that --task names, in all items and iterations of the run.
     Script,
     /// Changes of files that are applied without asking you: of files that match these patterns, such as `docs/**/*.md`.
-    /// Files that decide what runs later, such as `.vscode` or `AGENTS.md`, always ask.
+    /// Hidden files and rules for models, such as `AGENTS.md`, always ask.
     Changes {
         /// Patterns of paths below the project; `**` means every file.
         #[arg(value_name = "PATTERN", required = true)]

@@ -1,6 +1,6 @@
 //! `grants`: lists, adds and revokes permissions of commands that last longer than one answer.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use callsheet_app::RunView;
 use callsheet_core::nouns::Slug;
@@ -163,7 +163,12 @@ fn host(name: &str) -> Result<GrantedThing, Failure> {
 fn changes(pattern: &str) -> Result<GrantedThing, Failure> {
     let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
     match file_pattern(pattern) {
-        Ok(_) if !pattern.is_empty() && !pattern.starts_with('/') => Ok(GrantedThing::Changes(pattern.to_owned())),
+        Ok(_)
+            if !pattern.is_empty()
+                && Path::new(pattern).components().all(|part| matches!(part, Component::Normal(_))) =>
+        {
+            Ok(GrantedThing::Changes(pattern.to_owned()))
+        }
         Ok(_) => Err(Failure::usage(
             format!("{} is no path below the project", visible_line(pattern)),
             "name files by their paths below the project, such as docs/**/*.md",

@@ -296,3 +296,24 @@ fn patterns_of_changes_are_checked_and_a_script_needs_its_task() {
         assert!(refused.err.contains(told), "{}", refused.err);
     }
 }
+
+/// A grant of a script at one call of a template does not cover another call of it.
+///
+/// covers: 11.14
+#[test]
+fn a_script_that_is_allowed_at_one_call_asks_at_another() {
+    if !holds() {
+        return;
+    }
+    let garden = TestProject::bare();
+    let two = "template: two\nabout: Twice\ninputs: {other:}\ntasks:\n  - first: {call: one, with: {file: a}}\n  - second: {call: one, with: {file: \"{{other}}\"}}\n";
+    garden.write(
+        ".callsheet/templates/one.yaml",
+        "template: one\nabout: Once\ninputs: {file:}\nrun: [touch, \"{{file}}\"]\n",
+    );
+    garden.write(".callsheet/templates/two.yaml", two);
+    garden.expect(0, &["trust", "--yes"]);
+    garden.expect(3, &["template", "run", "two", "other=b"]);
+    let ended = garden.expect(3, &["approve", "--always", "--resume"]);
+    assert!(garden.path("a").exists() && !garden.path("b").exists(), "{}", ended.err);
+}

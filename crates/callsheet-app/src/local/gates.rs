@@ -55,7 +55,7 @@ impl Standing {
     pub fn words(&self) -> &'static str {
         match self {
             Self::Command(_) => "Always allow this command in this project",
-            Self::Script => "Always allow this script in this run",
+            Self::Script => "Always allow this script in this run, whatever its arguments",
             Self::Changes => "Approve this and all later changes of this task",
         }
     }

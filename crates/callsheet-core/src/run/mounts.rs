@@ -175,7 +175,7 @@ pub(super) fn failed_calls(run: &Run, task: &Slug, skills: &BTreeMap<String, Ski
 /// # Errors
 /// The call has not ended, or its caller has gone on without it.
 pub(super) fn call_of(run: &Run, slug: &Slug, how: Redo) -> Result<FailedCall, Reject> {
-    let refused = || Reject::NotEndedOrRead(slug.clone());
+    let refused = || how.refused(slug);
     let op: &NodeInstance = run.operators.named(slug).ok_or_else(|| Reject::UnknownTask(slug.clone()))?;
     let mount = op.mount;
     let caller = run.operators.caller(mount).cloned().ok_or_else(refused)?;

@@ -63,12 +63,11 @@ impl Run {
         names
     }
 
-    /// The first task of the template node that a task executes. It stands for all of them: the items of a map, the
-    /// iterations of a loop. `None` for a task of a list.
+    /// The first task that executes the same node of a template as a task, within the same nodes and for the same call.
+    /// It stands for all of them: the items of a map, the iterations of a loop. `None` for a task of a list.
     pub fn first_of_node(&self, task: &Slug) -> Option<&Slug> {
-        let work = self.operators.work(self.operators.named(task)?)?;
-        let same = |op: &&NodeInstance| self.operators.work(op).is_some_and(|other| work.is_the_same_as(other));
-        self.operators.iter().find(same).map(|op| &op.id)
+        let one = self.operators.named(task)?;
+        self.operators.iter().find(|other| self.operators.are_of_one_node(one, other)).map(|op| &op.id)
     }
 
     /// The tasks that were opened for calls of a task and have not returned.

@@ -126,7 +126,9 @@ fn granted_changes(services: &Services, run: &Run, view: &GateView, grants: &[Gr
     let Some(changes) = pending(run, &view.gate) else { return false };
     let files: Vec<&str> = changes.files.iter().map(|file| file.path.as_str()).collect();
     let passed = view.check.as_ref().is_none_or(|check| check.end == CheckEnd::Passed);
-    let Some(covering) = covering_changes(grants, &files).filter(|_| passed) else { return false };
+    let Some(covering) = covering_changes(grants, services.workspace.root(), &files).filter(|_| passed) else {
+        return false;
+    };
     let numbers: Vec<String> = covering.iter().map(u32::to_string).collect();
     services.notice(&format!(
         "note: grant {} allows these changes, so you are not asked: {}",

@@ -173,16 +173,16 @@ pub fn file_pattern(pattern: &str) -> Result<GlobMatcher, globset::Error> {
     Ok(GlobBuilder::new(pattern).literal_separator(true).build()?.compile_matcher())
 }
 
-/// The grants that together cover changes of all these files. `None` if they do not. None covers a file that decides
-/// what runs later or what a model is told (spec 11.10).
-pub fn covering_changes<'a>(grants: &'a [Grant], files: &[&str]) -> Option<BTreeSet<u32>> {
+/// The grants that together cover changes of all these files of a project. `None` if they do not. None covers a file
+/// that may decide what runs later or what a model is told.
+pub fn covering_changes<'a>(grants: &'a [Grant], project: &Path, files: &[&str]) -> Option<BTreeSet<u32>> {
     let pattern = |grant: &'a Grant| match &grant.what {
         GrantedThing::Changes(pattern) => Some((grant.n, file_pattern(pattern).ok()?)),
         _ => None,
     };
     let patterns: Vec<(u32, GlobMatcher)> = grants.iter().filter_map(pattern).collect();
     let covers = |file: &&str| patterns.iter().find(|(_, pattern)| pattern.is_match(file)).map(|(n, _)| *n);
-    let covering = |file: &&str| covers(file).filter(|_| !decides(Path::new(file)));
+    let covering = |file: &&str| covers(file).filter(|_| !decides(project, Path::new(file)));
     files.iter().map(covering).collect::<Option<BTreeSet<u32>>>().filter(|grants| !grants.is_empty())
 }
 

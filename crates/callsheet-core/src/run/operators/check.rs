@@ -28,7 +28,7 @@ impl<'a> TreeCheck<'a> {
         let op = operators.named(slug).ok_or_else(|| Reject::UnknownTask(slug.clone()))?;
         let works = matches!(self.0.stage(), Stage::Operate | Stage::Conclude(_));
         if !works || op.closed.is_none() || op.former {
-            return Err(Reject::NotEndedOrRead(slug.clone()));
+            return Err(how.refused(slug));
         }
         operators.redone(op.number, how).map(|_| ())
     }

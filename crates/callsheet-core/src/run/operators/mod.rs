@@ -334,6 +334,24 @@ impl Operators {
         op.failed() && op.leaf().is_none() && !by_parts && !nested.any(NodeInstance::failed)
     }
 
+    /// Whether two tasks execute the same node, and so do the tasks that contain them, for the same call.
+    pub(super) fn are_of_one_node(&self, one: &NodeInstance, other: &NodeInstance) -> bool {
+        let same = |one: &NodeInstance, other: &NodeInstance| {
+            let works = self.work(one).zip(self.work(other)).filter(|_| one.mount == other.mount);
+            one.number == other.number || works.is_some_and(|(one, other)| one.is_the_same_as(other))
+        };
+        let mut pairs = Some((one, other));
+        while let Some((one, other)) = pairs.filter(|(one, other)| same(one, other)) {
+            let above = |op: &NodeInstance| op.parent.and_then(|parent| self.at(parent));
+            pairs = match (above(one), above(other)) {
+                (None, None) => return true,
+                (Some(one), Some(other)) => Some((one, other)),
+                _ => None,
+            };
+        }
+        false
+    }
+
     /// Its place in the recorded tree. `None` for a subtask, which has no node of its own, only a body. `None` for
     /// any other task is a defect.
     pub fn work(&self, op: &NodeInstance) -> Option<Work<'_>> {

@@ -22,6 +22,16 @@ pub(in crate::run) enum Redo {
     Without,
 }
 
+impl Redo {
+    /// The refusal for a task for which this cannot be done.
+    pub fn refused(self, task: &Slug) -> Reject {
+        match self {
+            Self::Again => Reject::NotEndedOrRead(task.clone()),
+            Self::Without => Reject::NotAFailedItem(task.clone()),
+        }
+    }
+}
+
 impl TreeQuery<'_> {
     /// The tasks of a template run that are retried if a person names none. If the run failed, this is the whole run.
     /// If it succeeded, these are the tasks whose failures it only collected.

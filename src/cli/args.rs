@@ -58,6 +58,9 @@ pub enum Command {
     /// Serve an editor: diagnostics, completion, hover and rename in sheets, skills and templates (Language Server Protocol).
     #[cfg(feature = "lsp")]
     Lsp,
+    /// Serve an editor as its agent: it plans and runs what you write there, and asks you there (Agent Client Protocol).
+    #[cfg(feature = "acp")]
+    Acp,
     /// Serve a program: it starts runs, looks at them and stops them (Model Context Protocol over stdin and stdout).
     #[cfg(feature = "mcp")]
     Mcp(super::McpArgs),

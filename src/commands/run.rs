@@ -9,7 +9,7 @@ use callsheet_runtime::ports::{Clock, SystemClock};
 
 use crate::cli::{Exit, Failure, RunArgs, TemplateRunArgs};
 use crate::relay;
-use crate::setup::{Setup, config_failure, new_run};
+use crate::setup::{Setup, config_failure, new_run, run_name};
 
 use crate::term;
 
@@ -98,7 +98,7 @@ pub(super) fn run(setup: &Setup, arguments: &RunArgs) -> Result<Exit, Failure> {
     if let Some(name) = &arguments.template {
         let values = arguments.request.iter().chain(&arguments.words).cloned().collect();
         let template = TemplateRunArgs { name: name.clone(), values, files: Vec::new(), work: arguments.work.clone() };
-        return super::template_run::run(setup, &template);
+        return super::template_run::run(setup, &template, arguments.name.as_deref());
     }
     let mut settings = setup.config.settings().map_err(config_failure)?;
     let front = Front::new(setup, &arguments.work);
@@ -112,7 +112,8 @@ pub(super) fn run(setup: &Setup, arguments: &RunArgs) -> Result<Exit, Failure> {
     };
     let runtime = super::runtime()?;
     runtime.block_on(async {
-        let (id, session) = new_run(&store, &words, SystemClock.now_ms())?;
+        let name = arguments.name.clone().unwrap_or_else(|| run_name(&words, SystemClock.now_ms()));
+        let (id, session) = new_run(&store, &name)?;
         let tree = match &entry {
             EntrySpec::Template { tree, .. } => Some(&**tree),
             _ => None,

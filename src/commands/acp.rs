@@ -168,6 +168,6 @@ impl Driven {
 }
 
 fn words(failure: Failure) -> String {
-    let Failure { what, advice, .. } = failure;
-    if advice.is_empty() { what } else { format!("{what}. {advice}") }
+    let (what, advice) = (failure.what.trim_end(), failure.advice);
+    if advice.is_empty() { what.to_owned() } else { format!("{what}. {advice}") }
 }

@@ -222,7 +222,7 @@ fn a_prompt_is_planned_and_answered_and_the_next_one_follows_up() {
         assert_eq!(activity.last(), Some(&ToolCallStatus::Completed), "{activity:?}");
         assert!(editor.seen.progress().contains("scripted"), "the model is told: {}", editor.seen.progress());
         editor.seen.clear();
-        editor.done(&session, "What does the pump need?").await;
+        editor.done(&session, "# The pump\nWhat does it need?").await;
         assert_eq!(editor.seen.answers().trim(), "The pump needs a seal.");
         let listed = editor.agent.send_request(ListSessionsRequest::new().cwd(garden.project())).block_task().await;
         let listed: Vec<_> = listed.unwrap().sessions.into_iter().map(|one| (one.session_id, one.title)).collect();
@@ -345,13 +345,14 @@ fn a_stopped_turn_ends_the_run_which_can_be_resumed() {
     let mut garden = TestProject::with("slow");
     edit(&garden, None, async |editor| {
         let session = editor.new_session(&garden).await;
-        let turn = editor.say(&session, READ);
-        let stop = async {
-            editor.seen.until(|seen| seen.progress().contains("scripted")).await;
-            editor.agent.send_notification(CancelNotification::new(session.clone())).unwrap();
-        };
-        let (ended, ()) = tokio::join!(turn, stop);
-        assert_eq!(ended.unwrap(), StopReason::Cancelled);
+        for begins in ["", "-editor-"] {
+            let stop = async {
+                editor.seen.until(|seen| seen.progress().contains(begins)).await;
+                editor.agent.send_notification(CancelNotification::new(session.clone())).unwrap();
+            };
+            let (ended, ()) = tokio::join!(editor.say(&session, READ), stop);
+            assert_eq!(ended.unwrap(), StopReason::Cancelled, "at once, and while the run is planned");
+        }
     });
     let listed = garden.expect(0, &["--json", "runs"]).out;
     let runs = crate::support::garden::json_lines(&listed);
@@ -461,7 +462,6 @@ fn what_cannot_be_done_is_refused_with_words() {
     edit(&garden, None, async |editor| {
         let session = editor.new_session(&garden).await;
         let both = async {
-            editor.seen.until(|seen| seen.progress().contains("scripted")).await;
             let second = editor.say(&session, READ).await.unwrap_err();
             editor.agent.send_notification(CancelNotification::new(session.clone())).unwrap();
             second

@@ -38,9 +38,19 @@ pub async fn serve(workplace: Arc<dyn Workplace>) -> std::result::Result<(), Str
     let codec = LinesCodec::new_with_max_length(MESSAGE);
     let incoming = FramedRead::new(tokio::io::stdin(), codec.clone()).map(move |line| line.map_err(of_codec));
     let outgoing = FramedWrite::new(tokio::io::stdout(), codec);
-    let outgoing = SinkExt::<String>::sink_map_err(outgoing, of_codec);
+    let has_left = Arc::new(AtomicBool::new(false));
+    let left = Arc::clone(&has_left);
+    let outgoing = SinkExt::<String>::sink_map_err(outgoing, move |error| {
+        let error = of_codec(error);
+        left.fetch_or(error.kind() == io::ErrorKind::BrokenPipe, Ordering::SeqCst);
+        error
+    });
     let agent = Arc::new(Served { sessions: Sessions::new(workplace), reads_files: AtomicBool::new(false) });
-    agent.connect(Lines::new(outgoing, incoming)).await.map_err(|error| error.to_string())
+    match agent.connect(Lines::new(outgoing, incoming)).await {
+        // An editor may leave while something is being sent to it.
+        Err(error) if !has_left.load(Ordering::SeqCst) => Err(error.to_string()),
+        _ => Ok(()),
+    }
 }
 
 /// A served editor.

@@ -104,7 +104,7 @@ impl Project for Opened {
             }
         };
         let driver = Driver::start(&arguments, text).map_err(words)?;
-        Ok(Box::new(Driven { driver: Some(driver), printed: String::new() }))
+        Ok(Box::new(Driven { driver: Some(driver), begun: false, printed: String::new() }))
     }
 
     fn gate_text(&self, view: &GateView) -> String {
@@ -115,6 +115,8 @@ impl Project for Opened {
 /// A process that drives a run. If this value is dropped, the process has no viewer any more.
 struct Driven {
     driver: Option<Driver>,
+    /// Whether it has a run.
+    begun: bool,
     /// What it has printed to stderr.
     printed: String,
 }
@@ -125,7 +127,10 @@ impl Driving for Driven {
         loop {
             let Some(driver) = &mut self.driver else { return said };
             match driver.messages.try_recv() {
-                Ok(Relayed::Run { run, .. }) => said.push(Said::Run(run)),
+                Ok(Relayed::Run { run, .. }) => {
+                    self.begun = true;
+                    said.push(Said::Run(run));
+                }
                 Ok(Relayed::Notice(words)) => said.push(Said::Line(words)),
                 Ok(Relayed::Retry { key, send, wait_ms, message }) => {
                     said.push(Said::Line(retry_line(&key, send, wait_ms, &message)));
@@ -160,8 +165,10 @@ impl Driven {
     /// Why it failed. `None` if its exit code describes the state of the run.
     fn end(&mut self) -> Option<String> {
         match self.driver.take()?.end() {
-            Ok(Exit::Internal | Exit::Usage) => Some(self.printed.trim().to_owned()),
-            Ok(_) => None,
+            Ok(exit) => {
+                let failed = !self.begun || matches!(exit, Exit::Internal | Exit::Usage);
+                failed.then(|| self.printed.trim().to_owned()).filter(|words| !words.is_empty())
+            }
             Err(failure) => Some(words(failure)),
         }
     }

@@ -15,7 +15,7 @@ use agent_client_protocol::v1::schema::{
     ListSessionsRequest, LoadSessionRequest, NewSessionRequest, PlanEntryStatus, PromptRequest, ReadTextFileRequest,
     ReadTextFileResponse, RequestPermissionOutcome, RequestPermissionRequest, RequestPermissionResponse, ResourceLink,
     SelectedPermissionOutcome, SessionId, SessionNotification, SessionUpdate, StopReason, TextContent, ToolCallContent,
-    ToolCallStatus,
+    ToolCallStatus, ToolKind,
 };
 use agent_client_protocol::{Agent, Client, Error, Lines, Responder, V1, on_receive_notification, on_receive_request};
 use futures_util::{SinkExt, StreamExt};
@@ -282,6 +282,58 @@ fn a_denied_change_is_not_made_and_the_plan_says_so() {
     assert_eq!(garden.files(), before);
 }
 
+/// covers: 13.6, 11.4
+#[test]
+fn a_command_is_shown_whole_and_made_once_it_is_approved() {
+    let plan = "[[rule]]\nphase = 'plan'\ntext = '''\n## Goals / summary\nMake a file.\n\n**plan complete**\n## Tasks\n### Task section 1\n- **Name** Make\n- **What is needed** A file.\n- **Skill** run_checks\n- **Expected output** A file.\n'''\n";
+    let script = std::fs::read_to_string(crate::support::root().join("tests/fixtures/e2e/command.toml")).unwrap();
+    let garden = TestProject::scripted(&format!("{plan}{script}"));
+    edit(&garden, Some("approve"), async |editor| {
+        let session = editor.new_session(&garden).await;
+        editor.done(&session, "Make a file.").await;
+        let asked = editor.seen.asked.lock().unwrap();
+        let call = asked.iter().find(|request| request.tool_call.fields.kind == Some(ToolKind::Execute)).unwrap();
+        assert!(
+            format!("{:?}", call.tool_call.fields.content).contains(r#"[\"touch\",\"made-by-command\"]"#),
+            "{call:?}"
+        );
+        assert_eq!(call.options.len(), 2, "approve and deny, and nothing that lasts: {call:?}");
+    });
+    assert!(garden.path("made-by-command").exists());
+}
+
+/// The plan is edited while the person is asked about it. The question is withdrawn, and an answer to it is not read.
+/// covers: 13.6, 2.18
+#[test]
+fn an_answer_counts_only_for_what_was_shown() {
+    let garden = TestProject::with("writer");
+    let before = garden.files();
+    edit(&garden, Some("wait"), async |editor| {
+        let session = editor.new_session(&garden).await;
+        let change = async {
+            editor.seen.until(|seen| seen.asked() == 1).await;
+            let sheet = garden.run_folder().join("sheet.md");
+            let text = std::fs::read_to_string(&sheet).unwrap();
+            std::fs::write(&sheet, text.replace("add rota.md", "add another.md")).unwrap();
+            editor.seen.until(|seen| seen.asked() == 2).await;
+            let mut open = std::mem::take(&mut *editor.seen.open.lock().unwrap());
+            let [approve, deny] = ["approve", "deny"].map(|option| {
+                let selected = RequestPermissionOutcome::Selected(SelectedPermissionOutcome::new(option));
+                RequestPermissionResponse::new(selected)
+            });
+            // The library may have answered the withdrawn one.
+            let _late = open.remove(0).respond(approve);
+            open.remove(0).respond(deny).unwrap();
+        };
+        let (ended, ()) = tokio::join!(editor.say(&session, WRITE), change);
+        assert_eq!(ended.unwrap(), StopReason::EndTurn);
+        let asked = format!("{:?}", editor.seen.asked.lock().unwrap()[1].tool_call.fields.content);
+        assert!(asked.contains("add another.md"), "{asked}");
+    });
+    assert_eq!(garden.files(), before);
+    assert_eq!(garden.count("gate_answered"), 1, "the denial");
+}
+
 /// No answer, and an answer that was not offered, approve nothing. The run waits, also without the editor.
 /// covers: 13.6, 11.17
 #[test]
@@ -444,6 +496,7 @@ fn a_template_is_a_command() {
 #[test]
 fn what_cannot_be_done_is_refused_with_words() {
     let mut garden = TestProject::bare();
+    garden.expect(2, &["run", "--name", "../x", READ]);
     edit(&garden, None, async |editor| {
         let at = |path: &str| editor.agent.send_request(NewSessionRequest::new(PathBuf::from(path))).block_task();
         assert!(at("garden").await.unwrap_err().message.contains("no absolute path"));

@@ -1,5 +1,7 @@
 //! An approval in an editor: what it shows, what can be chosen, and what the choice means.
 
+use std::path::Path;
+
 use agent_client_protocol::v1::schema::{
     Diff, PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionResponse, SessionUpdate,
     ToolCall, ToolCallContent, ToolCallId, ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
@@ -7,12 +9,12 @@ use agent_client_protocol::v1::schema::{
 };
 use callsheet_app::{Cursor, Refusal, RunCommand, RunView};
 use callsheet_core::fence::fence;
+use callsheet_core::nouns::BlobId;
 use callsheet_core::record::{FileChange, Gate, GateKind};
 use callsheet_runtime::ports::GateView;
 use callsheet_runtime::shown::Shown;
 
 use crate::limits::APPROVAL;
-use crate::project::Project;
 use crate::words::{content, line};
 
 const APPROVE: &str = "approve";
@@ -56,28 +58,37 @@ pub(crate) enum Choice {
     Nothing,
 }
 
+/// What a gate is shown from, besides the run.
+pub(crate) struct Sources<'a> {
+    /// The project folder.
+    pub folder: &'a Path,
+    /// Everything that a person must see of the gate, as text.
+    pub text: String,
+    /// Recorded texts.
+    pub blob: &'a dyn Fn(&BlobId) -> Result<Vec<u8>, Refusal>,
+}
+
 /// Shows a gate. `None` if the editor cannot show all of it.
 ///
 /// # Errors
 /// The record cannot be read.
-pub(crate) fn shows(run: &RunView, view: &GateView, project: &dyn Project) -> Result<Option<Shows>, Refusal> {
+pub(crate) fn shows(run: &RunView, view: &GateView, sources: &Sources<'_>) -> Result<Option<Shows>, Refusal> {
     let files = run.changes_of(&view.gate);
-    let text = project.gate_text(view);
-    let mut size = text.len();
+    let mut size = sources.text.len();
     let mut shown: Vec<ToolCallContent> = Vec::new();
     for file in files {
-        let Some(diff) = diff(file, project, &mut size)? else { return Ok(None) };
+        let Some(diff) = diff(file, sources, &mut size)? else { return Ok(None) };
         shown.push(ToolCallContent::Diff(diff));
     }
     if size > APPROVAL {
         return Ok(None);
     }
-    // The diffs replace the text, except what a check of the changes says.
-    if files.is_empty() || view.check.is_some() {
-        shown.push(content(&fence("text", &text)));
+    // The diffs replace the text. They do not say what a check found, and which files are deleted and not emptied.
+    if files.is_empty() || view.check.is_some() || files.iter().any(|file| file.after.is_none()) {
+        shown.push(content(&fence("text", &sources.text)));
     }
     let places: Vec<ToolCallLocation> =
-        files.iter().map(|file| ToolCallLocation::new(project.folder().join(&file.path))).collect();
+        files.iter().map(|file| ToolCallLocation::new(sources.folder.join(&file.path))).collect();
     let fields = ToolCallUpdateFields::new()
         .title(line(&title(run, view, files)))
         .kind(kind(view))
@@ -90,10 +101,9 @@ pub(crate) fn shows(run: &RunView, view: &GateView, project: &dyn Project) -> Re
 }
 
 /// The diff of a file. `None` if it is too large.
-fn diff(file: &FileChange, project: &dyn Project, size: &mut usize) -> Result<Option<Diff>, Refusal> {
-    let runs = project.runs();
+fn diff(file: &FileChange, sources: &Sources<'_>, size: &mut usize) -> Result<Option<Diff>, Refusal> {
     let mut text = |blob| -> Result<String, Refusal> {
-        let bytes = runs.blob(blob)?;
+        let bytes = (sources.blob)(blob)?;
         *size = size.saturating_add(bytes.len());
         Ok(Shown::exact(&String::from_utf8_lossy(&bytes)).into_string())
     };
@@ -102,7 +112,7 @@ fn diff(file: &FileChange, project: &dyn Project, size: &mut usize) -> Result<Op
     if *size > APPROVAL {
         return Ok(None);
     }
-    let path = project.folder().join(&file.path);
+    let path = sources.folder.join(&file.path);
     Ok(Some(Diff::new(path, after.unwrap_or_default()).old_text(before)))
 }
 
@@ -161,32 +171,72 @@ pub(crate) fn chosen(gates: &[Gate], response: &RequestPermissionResponse) -> Ch
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
+    use std::path::Path;
+
     use agent_client_protocol::v1::schema::{
-        RequestPermissionOutcome, RequestPermissionResponse, SelectedPermissionOutcome,
+        RequestPermissionOutcome, RequestPermissionResponse, SelectedPermissionOutcome, ToolCallContent,
     };
-    use callsheet_app::RunCommand;
+    use callsheet_app::{Refusal, RunCommand, RunView};
     use callsheet_core::nouns::{ExecutionId, Slug};
     use callsheet_core::record::{Gate, GateKind};
+    use callsheet_runtime::ports::GateView;
 
-    use super::{Choice, chosen};
+    use super::{Choice, Sources, chosen, shows};
+    use crate::limits::APPROVAL;
 
     fn answer(option: &'static str) -> RequestPermissionResponse {
         let selected = SelectedPermissionOutcome::new(option);
         RequestPermissionResponse::new(RequestPermissionOutcome::Selected(selected))
     }
 
+    fn change() -> Gate {
+        let (task, run) = (Slug::new("note-1"), ExecutionId::new("exec"));
+        Gate { n: 3, kind: GateKind::BeforeApply { task, run, set: 1 } }
+    }
+
     #[test]
     fn only_an_offered_choice_counts() {
-        let task = Slug::new("note-1");
-        let change = Gate { n: 3, kind: GateKind::BeforeApply { task, run: ExecutionId::new("exec"), set: 1 } };
-        let change = std::slice::from_ref(&change);
+        let change = [change()];
         let approve = RunCommand::Approve { gates: vec![3], tasks: Vec::new(), later: false, always: None };
-        assert_eq!(chosen(change, &answer("approve")), Choice::Command(approve));
+        assert_eq!(chosen(&change, &answer("approve")), Choice::Command(approve));
         for option in ["approve-later-plans", "allow_always", ""] {
-            assert_eq!(chosen(change, &answer(option)), Choice::Nothing, "{option}");
+            assert_eq!(chosen(&change, &answer(option)), Choice::Nothing, "{option}");
         }
         let left = RequestPermissionResponse::new(RequestPermissionOutcome::Cancelled);
-        assert_eq!(chosen(change, &left), Choice::Nothing);
+        assert_eq!(chosen(&change, &left), Choice::Nothing);
+        let starts = [Gate { n: 4, kind: GateKind::BeforeRun(vec![Slug::new("note-1")]) }];
+        let later = RunCommand::Approve { gates: vec![4], tasks: Vec::new(), later: true, always: None };
+        assert_eq!(chosen(&starts, &answer("approve-later-plans")), Choice::Command(later));
+    }
+
+    #[test]
+    fn what_is_too_large_is_not_shown_in_part() {
+        let view = GateView {
+            gate: Gate { n: 1, kind: GateKind::BeforeRun(vec![Slug::new("note-1")]) },
+            writers: Vec::new(),
+            plan: String::new(),
+            task: None,
+            diff: String::new(),
+            hunks: Vec::new(),
+            check: None,
+            call: None,
+            again: false,
+            unheld: false,
+            also: Vec::new(),
+            directory: None,
+        };
+        let blob = |_: &_| Err(Refusal::usage("nothing is recorded", ""));
+        let shown = |text: &str| {
+            let sources = Sources { folder: Path::new("/garden"), text: text.to_owned(), blob: &blob };
+            shows(&RunView::default(), &view, &sources).unwrap()
+        };
+        let text = "```\n# Approve <b>this</b>";
+        let all = shown(text).unwrap().call.fields.content.unwrap();
+        let [ToolCallContent::Content(content)] = all.as_slice() else { panic!("{all:?}") };
+        let content = serde_json::to_string(&content.content).unwrap();
+        assert!(content.contains(r"~~~~text\n```\n# Approve <b>this</b>\n~~~~"), "exact, as code: {content}");
+        assert!(shown(&"x".repeat(APPROVAL + 1)).is_none());
     }
 }

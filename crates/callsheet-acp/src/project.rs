@@ -86,6 +86,6 @@ pub enum Said {
     Run(RunId),
     /// A line for the person.
     Line(String),
-    /// It has ended. The text says why, if it failed.
+    /// It has ended. The text says why, if it failed or never had a run.
     Ended(Option<String>),
 }

@@ -34,8 +34,8 @@ pub(crate) struct Teller {
 }
 
 impl Teller {
-    /// Takes entries of the record, and tells what they say. `replays` also tells what the person said, and the ends of
-    /// earlier turns.
+    /// Takes entries of the record, and tells what they say. `replays` tells the history of a run in place of its
+    /// progress: what the person said, and how earlier turns ended.
     pub fn take(&mut self, entries: Vec<LogEntry>, project: &dyn Project, replays: bool) -> Vec<SessionUpdate> {
         let mut updates = Vec::new();
         for entry in entries {
@@ -55,10 +55,10 @@ impl Teller {
                 Event::GateAnswered(answered) => updates.extend(self.answered(answered)),
                 _ => {}
             }
-            if let Some(words) = self.view.event_line(&entry.event).filter(|line| !line.is_detail) {
-                updates.push(progress(&words.text));
-            }
-            if replays && !had_ended && self.view.about().outcome.is_some_and(is_end) {
+            let line = self.view.event_line(&entry.event).filter(|line| !line.is_detail && !replays);
+            updates.extend(line.map(|line| progress(&line.text)));
+            if replays && !had_ended && self.view.about().outcome.is_some_and(|outcome| !is_waiting(outcome)) {
+                updates.extend(self.state(false, project));
                 updates.extend(self.end(project));
             }
         }
@@ -194,11 +194,7 @@ impl Teller {
     }
 }
 
-/// Whether a turn ends with this outcome. A run that waits goes on when it is answered.
-fn is_end(outcome: Outcome) -> bool {
-    !is_waiting(outcome)
-}
-
+/// Whether a run with this outcome goes on when it is answered.
 fn is_waiting(outcome: Outcome) -> bool {
     matches!(outcome, Outcome::ApprovalRequired | Outcome::InputRequired)
 }
@@ -242,5 +238,71 @@ fn status_of(state: State) -> Option<ToolCallStatus> {
         State::Refining | State::Running => Some(ToolCallStatus::InProgress),
         State::Done => Some(ToolCallStatus::Completed),
         State::Failed | State::Blocked | State::Denied => Some(ToolCallStatus::Failed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use agent_client_protocol::v1::schema::{PlanEntryStatus, ToolCallStatus};
+    use callsheet_app::{RunView, State};
+    use callsheet_core::nouns::Slug;
+    use callsheet_core::view::board::{Board, Need, Row, Section};
+
+    use super::{plan, status_of};
+    use crate::limits::{LINE, TASKS};
+
+    fn row(title: &str, state: State) -> Row {
+        Row {
+            slug: Slug::new(title),
+            title: title.to_owned(),
+            state,
+            mark: "",
+            need: Need::Next,
+            line: String::new(),
+            writes: false,
+            changed: Vec::new(),
+            tokens: 0,
+            ms: 0,
+            below: Vec::new(),
+        }
+    }
+
+    fn told(tasks: Vec<Row>) -> Vec<(String, PlanEntryStatus)> {
+        let section = Section { title: "Section 1".to_owned(), tasks, done_line: String::new() };
+        let board = Board { sections: vec![section], ..RunView::default().board(true) };
+        plan(&board).into_iter().map(|entry| (entry.content, entry.status)).collect()
+    }
+
+    #[test]
+    fn a_plan_tells_each_state_truly() {
+        let states = State::ALL.map(|state| row("A", state)).into();
+        let word = |state: State| (format!("A ({})", state.as_str()), PlanEntryStatus::Pending);
+        let plain = |status| ("A".to_owned(), status);
+        let expected = [
+            plain(PlanEntryStatus::Pending),
+            plain(PlanEntryStatus::Pending),
+            plain(PlanEntryStatus::InProgress),
+            plain(PlanEntryStatus::Pending),
+            plain(PlanEntryStatus::InProgress),
+            plain(PlanEntryStatus::Completed),
+            word(State::Failed),
+            word(State::Blocked),
+            word(State::Denied),
+            word(State::Cancelled),
+        ];
+        assert_eq!(told(states), expected, "a removed task is not in the plan");
+        assert_eq!(status_of(State::Denied), Some(ToolCallStatus::Failed));
+    }
+
+    #[test]
+    fn plans_are_bounded_and_harmless() {
+        let many = (0..TASKS + 20).map(|_| row("A", State::Planned)).collect();
+        assert_eq!(told(many).last(), Some(&("20 more tasks".to_owned(), PlanEntryStatus::Pending)));
+        let hostile = format!("a\u{1b}[2J\u{202e}b\n# c ![d](http://e) <img src=f>{}", "x".repeat(10_000));
+        let (words, _) = told(vec![row(&hostile, State::Planned)]).remove(0);
+        for part in ["\u{1b}", "\u{202e}", "\n", "<img"] {
+            assert!(!words.contains(part), "{words:?}");
+        }
+        assert!(words.contains("\\![d]") && words.chars().count() < LINE + 20, "{words:?}");
     }
 }

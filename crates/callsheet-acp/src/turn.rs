@@ -12,7 +12,7 @@ use callsheet_runtime::ports::AskingCall;
 
 use crate::commands::{Asked, read};
 use crate::editor::{Answered, Asking, Editor};
-use crate::gate::{Choice, chosen, shows};
+use crate::gate::{Choice, Sources, chosen, shows};
 use crate::limits::{ATTACHED, FILE_ANSWERS, LOOK, OWNER, RESULT, STOP};
 use crate::project::{Project, Said, Work};
 use crate::request::{Texts, compose};
@@ -321,7 +321,12 @@ impl Turn<'_> {
         }
         let Some(gate) = open.into_iter().find(|gate| !self.settled.contains(gate)) else { return Ok(()) };
         let view = self.runs.gate(&teller.view, &gate).map_err(|refusal| refused(&refusal))?;
-        match shows(&teller.view, &view, &*self.project).map_err(|refusal| refused(&refusal))? {
+        let sources = Sources {
+            folder: self.project.folder(),
+            text: self.project.gate_text(&view),
+            blob: &|blob| self.runs.blob(blob),
+        };
+        match shows(&teller.view, &view, &sources).map_err(|refusal| refused(&refusal))? {
             Some(shows) => {
                 teller.gates.push(gate.n);
                 self.editor.tell([shows.begins()]);

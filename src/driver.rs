@@ -75,6 +75,7 @@ impl Driver {
     }
 
     /// Asks the driver to stop. It ends cleanly the first time, and at once the second time.
+    #[cfg(feature = "acp")]
     pub fn stop(&self) {
         if let Some(driver) = self.pid() {
             stop(driver);

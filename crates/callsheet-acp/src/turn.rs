@@ -197,7 +197,7 @@ impl Turn<'_> {
                 }
             }
             if self.begun.cancelled.load(Ordering::SeqCst) {
-                self.stop()?;
+                self.stop();
             } else {
                 self.ask()?;
                 if self.needs_words()? {
@@ -281,18 +281,18 @@ impl Turn<'_> {
     }
 
     /// Stops the run. It can be resumed.
-    fn stop(&mut self) -> Result<(), String> {
+    fn stop(&mut self) {
         let again = match self.stopped {
             None => false,
             Some((since, false)) if since.elapsed() >= STOP => true,
-            Some(_) => return Ok(()),
+            Some(_) => return,
         };
         self.stopped = Some((Instant::now(), again));
         match &mut self.begun.work.driving {
             Some(driving) => driving.stop(),
-            None => self.order(RunCommand::Stop, None)?,
+            // If the run has just ended, the turn ends at the next check of its owner.
+            None => self.editor.tell(self.order(RunCommand::Stop, None).err().map(|words| progress(&words))),
         }
-        Ok(())
     }
 
     /// Asks about the next open gate, and passes on the answer.

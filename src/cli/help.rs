@@ -8,7 +8,7 @@ use super::Cli;
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Start", &["run", "plan", "template", "init", "demo"]),
     ("Look", &["watch", "show", "runs", "report", "serve"]),
-    ("Steer", &["approve", "deny", "resume", "continue", "retry", "drop", "cancel", "undo"]),
+    ("Steer", &["approve", "deny", "resume", "continue", "retry", "drop", "fork", "cancel", "undo"]),
     (
         "More",
         &[
@@ -70,6 +70,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("continue", &["callsheet continue 20260301 \"Now do the same for the guides\""]),
     ("retry", &["callsheet retry 20260301", "callsheet retry 20260301 find-code-1"]),
     ("drop", &["callsheet drop 20260301 write-notes-1"]),
+    ("fork", &["callsheet fork 20260301 --at write-notes-1"]),
     ("cancel", &["callsheet cancel"]),
     ("undo", &["callsheet undo", "callsheet undo 20260301"]),
     ("sheet", &["callsheet sheet new sheet.md", "callsheet sheet check sheet.md", "callsheet sheet fmt todo.md"]),

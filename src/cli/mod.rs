@@ -22,9 +22,9 @@ pub use answer_args::{ApproveArgs, DenyArgs, EditArg, HunksArg};
 #[cfg(feature = "page")]
 pub use args::ServeArgs;
 pub use args::{
-    Cli, Command, CompletionsArgs, ConfigArgs, ContinueArgs, DropArgs, FindArgs, IndexArgs, ManArgs, ModelCommand,
-    ModelPullArgs, ModelTestArgs, PlanArgs, PromptsCommand, PromptsEjectArgs, ResumeArgs, RetryArgs, RunNameArgs,
-    ShowArgs, SkillCheckArgs, SkillCommand, SkillNewArgs, SkillShowArgs, UndoArgs,
+    Cli, Command, CompletionsArgs, ConfigArgs, ContinueArgs, DropArgs, FindArgs, ForkArgs, IndexArgs, ManArgs,
+    ModelCommand, ModelPullArgs, ModelTestArgs, PlanArgs, PromptsCommand, PromptsEjectArgs, ResumeArgs, RetryArgs,
+    RunNameArgs, ShowArgs, SkillCheckArgs, SkillCommand, SkillNewArgs, SkillShowArgs, UndoArgs,
 };
 pub use exit::{Exit, Failure};
 pub use grants_args::{GrantsAddArgs, GrantsArgs, GrantsCommand, GrantsRevokeArgs, GrantsWhat};

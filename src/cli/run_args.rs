@@ -58,7 +58,8 @@ pub struct RunArgs {
 /// The most characters of a given name.
 const NAME: usize = 80;
 
-fn run_name(text: &str) -> Result<String, String> {
+/// A name that a program gives to a run.
+pub(super) fn run_name(text: &str) -> Result<String, String> {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let starts = text.starts_with(|c: char| c.is_ascii_alphanumeric());
     if starts && text.len() <= NAME && text.chars().all(plain) {

@@ -98,8 +98,8 @@ impl Project for Opened {
                 add(&["resume", run.as_str()]);
                 None
             }
-            Work::FollowUp(run, text) => {
-                add(&["continue", run.as_str(), "-"]);
+            Work::FollowUp { run, name, text } => {
+                add(&["continue", run.as_str(), "--name", name, "-"]);
                 Some(text.as_str())
             }
         };

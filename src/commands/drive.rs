@@ -28,6 +28,7 @@ use crate::setup::{Setup, find_run};
 use crate::term;
 use crate::wiring::{Parts, services, set_aside_left, without_model};
 
+use super::day_limit::hold_to_day;
 use super::first_choice::first_choice;
 pub(super) use super::front::Front;
 use super::questions::how_to_answer;
@@ -84,6 +85,7 @@ pub(super) async fn prepare(
         models.connect().await;
     }
     models.check()?;
+    hold_to_day(setup, front, &store, run, settings)?;
     refuse_unpriced(&models, settings)?;
     front.observer.see(&Signal::Notice(&format!("model {} ({})", choice.model, choice.reason)));
     let known = models.infos();

@@ -7,6 +7,7 @@ mod attend;
 mod check;
 mod config;
 mod continuation;
+mod day_limit;
 mod demo;
 mod doctor;
 mod drive;
@@ -101,6 +102,7 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Continue(arguments) => continuation::continuation(&setup, arguments),
         Command::Retry(arguments) => steer::retry(&setup, arguments),
         Command::Drop(arguments) => steer::drop_tasks(&setup, arguments),
+        Command::Fork(arguments) => steer::fork(&setup, arguments),
         Command::Runs(arguments) => runs::runs(&setup, arguments),
         Command::Watch(arguments) => watch::watch(&setup, arguments),
         #[cfg(feature = "page")]

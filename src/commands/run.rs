@@ -1,13 +1,14 @@
 //! `run`: plan and run a request, a sheet, or one skill.
 
 use std::io::Read;
+use std::path::Path;
 
 use callsheet_format::sheet::split_mark;
 use callsheet_runtime::driver::{EntrySpec, begin_in};
 use callsheet_runtime::fault::{DriveFault, InputFault};
 use callsheet_runtime::ports::{Clock, SystemClock};
 
-use crate::cli::{Exit, Failure, RunArgs, TemplateRunArgs};
+use crate::cli::{ContinueArgs, Exit, Failure, RunArgs, TemplateRunArgs, WorkArgs};
 use crate::relay;
 use crate::setup::{Setup, config_failure, new_run, run_name};
 
@@ -17,6 +18,9 @@ use super::drive::{Front, drive_failure, prepare, to_the_end};
 
 /// How a request and piped text are combined.
 const PIPED: &str = include_str!("prompts/piped.md");
+
+/// How a follow-up and the result of an earlier run are combined.
+const EARLIER: &str = include_str!("prompts/earlier.md");
 
 /// The request. `-` reads it from stdin.
 pub(super) fn request_text(request: &str) -> Result<String, Failure> {
@@ -49,10 +53,15 @@ fn with_piped(request: &str) -> Result<String, Failure> {
     if request.trim().is_empty() {
         return Ok(text.to_owned());
     }
+    Ok(filled(PIPED, request, text))
+}
+
+/// A form with a request and a text that it is about, in a fence.
+fn filled(form: &str, request: &str, text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest.max(2) + 1);
     let mut whole = String::new();
-    let mut rest = PIPED.trim_end();
+    let mut rest = form.trim_end();
     while let Some((before, (name, behind))) = rest.split_once('{').and_then(|(b, a)| Some((b, a.split_once('}')?))) {
         let value = match name {
             "request" => request,
@@ -62,7 +71,14 @@ fn with_piped(request: &str) -> Result<String, Failure> {
         whole.extend([before, value]);
         rest = behind;
     }
-    Ok(whole + rest)
+    whole + rest
+}
+
+/// Runs a request about the result of another run.
+pub(super) fn follow_up(setup: &Setup, arguments: &ContinueArgs, request: &str, result: &str) -> Result<Exit, Failure> {
+    let entry = EntrySpec::Prompt(filled(EARLIER, request, result));
+    let name = arguments.name.clone().unwrap_or_else(|| run_name(request, SystemClock.now_ms()));
+    begin_run(setup, &arguments.work, &Front::new(setup, &arguments.work), entry, &name, None)
 }
 
 fn entry(setup: &Setup, front: &Front, arguments: &RunArgs) -> Result<EntrySpec, Failure> {
@@ -100,27 +116,39 @@ pub(super) fn run(setup: &Setup, arguments: &RunArgs) -> Result<Exit, Failure> {
         let template = TemplateRunArgs { name: name.clone(), values, files: Vec::new(), work: arguments.work.clone() };
         return super::template_run::run(setup, &template, arguments.name.as_deref());
     }
-    let mut settings = setup.config.settings().map_err(config_failure)?;
     let front = Front::new(setup, &arguments.work);
     let entry = entry(setup, &front, arguments)?;
-    let store = setup.store()?;
     let words = match &entry {
         EntrySpec::Prompt(prompt) | EntrySpec::Skill { prompt, .. } | EntrySpec::Template { prompt, .. } => {
             prompt.clone()
         }
         EntrySpec::Sheet { .. } => arguments.sheet.as_ref().map(|file| file.display().to_string()).unwrap_or_default(),
     };
+    let name = arguments.name.clone().unwrap_or_else(|| run_name(&words, SystemClock.now_ms()));
+    begin_run(setup, &arguments.work, &front, entry, &name, arguments.sheet.as_deref())
+}
+
+/// Begins a run with this name, and carries it out. `file` is the file of a given sheet.
+fn begin_run(
+    setup: &Setup,
+    work: &WorkArgs,
+    front: &Front,
+    entry: EntrySpec,
+    name: &str,
+    file: Option<&Path>,
+) -> Result<Exit, Failure> {
+    let mut settings = setup.config.settings().map_err(config_failure)?;
+    let store = setup.store()?;
     let runtime = super::runtime()?;
     runtime.block_on(async {
-        let name = arguments.name.clone().unwrap_or_else(|| run_name(&words, SystemClock.now_ms()));
-        let (id, session) = new_run(&store, &name)?;
+        let (id, session) = new_run(&store, name)?;
         let tree = match &entry {
             EntrySpec::Template { tree, .. } => Some(&**tree),
             _ => None,
         };
-        let services = prepare(setup, &arguments.work, &front, store, &id, &mut settings, tree).await?;
+        let services = prepare(setup, work, front, store, &id, &mut settings, tree).await?;
         let sheet = match &entry {
-            EntrySpec::Sheet { text, .. } => arguments.sheet.as_deref().zip(Some(text.clone())),
+            EntrySpec::Sheet { text, .. } => file.zip(Some(text.clone())),
             _ => None,
         };
         let session = begin_in(&services, session, entry, settings).map_err(|fault| match (&fault, &sheet) {
@@ -129,6 +157,6 @@ pub(super) fn run(setup: &Setup, arguments: &RunArgs) -> Result<Exit, Failure> {
             }
             _ => drive_failure(&fault, &id),
         })?;
-        to_the_end(setup, &front, services, session, &id).await
+        to_the_end(setup, front, services, session, &id).await
     })
 }

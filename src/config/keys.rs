@@ -222,6 +222,11 @@ pub const KEYS: &[Key] = &[
     guarded("limits.max_calls", Kind::Count, "limit on model calls per run"),
     guarded("limits.max_tokens", Kind::Count, "limit on tokens per run, input plus output"),
     guarded("limits.max_cost_usd", Kind::Number, "limit on cost per run, in US dollars"),
+    guarded(
+        "limits.day_cost_usd",
+        Kind::Number,
+        "limit on cost of all runs of a project within 24 hours, in US dollars",
+    ),
     guarded("limits.allow_unpriced", Kind::Flag, "use models without a known price under a limit on cost"),
     guarded("limits.timeout_seconds", Kind::Count, "time limit per task, in seconds"),
     guarded("limits.run_timeout_seconds", Kind::Count, "time limit per run, in seconds"),

@@ -219,6 +219,11 @@ impl Config {
         self.values.get(name).and_then(|value| value.value.as_bool()).unwrap_or(false)
     }
 
+    /// A number.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        self.values.get(name)?.value.as_f64()
+    }
+
     /// A whole number.
     pub fn count(&self, name: &str) -> Option<u64> {
         self.values.get(name)?.value.as_u64()

@@ -152,6 +152,7 @@ fn every_settings_key_reaches_the_settings() {
             "subtask_tools.",
             "memory.",
             "mcp.",
+            "limits.day_cost_usd",
         ];
         if elsewhere.iter().any(|start| known.name.starts_with(start)) {
             continue;

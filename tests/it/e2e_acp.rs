@@ -473,7 +473,9 @@ fn a_template_is_a_command() {
         "<task name=\"greet\"><description>Greet</description><inputs><input name=\"who\" type=\"string\"/></inputs><instructions>Greet {{who}}.</instructions></task>",
     );
     let mut garden = garden;
-    garden.follow_text("[[rule]]\ntext = '''\nHello Ana\n'''\n");
+    garden.follow_text(
+        "[[rule]]\nphase = 'plan'\ntext = '''\n## Goals / summary\nSay it.\n\n**plan complete**\n## Tasks\n### Task section 1\n- **Name** Say\n- **What is needed** Who was greeted.\n- **Expected output** A name.\n'''\n[[rule]]\nprompt = 'Who was greeted.'\ntext = '''\n## Result summary\nIt was Ana.\n'''\n[[rule]]\ntext = '''\nHello Ana\n'''\n",
+    );
     edit(&garden, None, async |editor| {
         let session = editor.new_session(&garden).await;
         editor.seen.until(|seen| !seen.updates.lock().unwrap().is_empty()).await;
@@ -486,10 +488,13 @@ fn a_template_is_a_command() {
         assert!(refused.message.contains("attach the file"), "{refused:?}");
         editor.done(&session, "/greet who=Cem").await;
         assert!(editor.seen.answers().contains("Hello Ana"), "{}", editor.seen.answers());
+        editor.done(&session, "Who was it?").await;
+        assert!(editor.seen.answers().contains("It was Ana."), "{}", editor.seen.answers());
     });
     let runs = crate::support::garden::json_lines(&garden.expect(0, &["--json", "runs"]).out);
     let names: Vec<_> = runs.iter().map(|run| run["run"].as_str().unwrap()).collect();
-    assert_eq!(names[0], format!("{}-2", names[1]), "a further run of the session");
+    let first = names[2];
+    assert_eq!(names, [format!("{first}-3"), format!("{first}-2"), first.to_owned()], "runs of the session");
 }
 
 /// covers: 13.6

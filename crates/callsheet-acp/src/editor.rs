@@ -56,7 +56,8 @@ impl Editor {
 
     /// Asks the person. The answer arrives later.
     pub fn ask(&self, shows: &Shows) -> Asking {
-        let request = RequestPermissionRequest::new(self.session.clone(), shows.call.clone(), shows.options.clone());
+        let options = shows.choices.iter().map(|(option, _)| option.clone()).collect();
+        let request = RequestPermissionRequest::new(self.session.clone(), shows.call.clone(), options);
         let (sender, answer) = channel();
         let request = self.connection.send_request(request);
         let withdrawal = request.cancellation_handle();

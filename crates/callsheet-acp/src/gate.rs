@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use agent_client_protocol::v1::schema::{
-    Diff, PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionResponse, SessionUpdate,
-    ToolCall, ToolCallContent, ToolCallId, ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
-    ToolKind,
+    Diff, PermissionOption, PermissionOptionId, PermissionOptionKind, RequestPermissionOutcome,
+    RequestPermissionResponse, SessionUpdate, ToolCall, ToolCallContent, ToolCallId, ToolCallLocation, ToolCallStatus,
+    ToolCallUpdate, ToolCallUpdateFields, ToolKind,
 };
-use callsheet_app::{Cursor, Refusal, RunCommand, RunView};
+use callsheet_app::{Cursor, Refusal, RunCommand, RunView, Standing, WordCount, standing};
 use callsheet_core::fence::fence;
 use callsheet_core::nouns::BlobId;
 use callsheet_core::record::{FileChange, Gate, GateKind};
@@ -16,10 +16,6 @@ use callsheet_runtime::shown::Shown;
 
 use crate::limits::APPROVAL;
 use crate::words::{content, line};
-
-const APPROVE: &str = "approve";
-const APPROVE_LATER: &str = "approve-later-plans";
-const DENY: &str = "deny";
 
 /// The name of a gate as an activity.
 pub(crate) fn id(run: &RunView, n: u32) -> ToolCallId {
@@ -35,8 +31,8 @@ pub(crate) struct Shows {
     pub seen: Cursor,
     /// The activity.
     pub call: ToolCallUpdate,
-    /// What can be chosen.
-    pub options: Vec<PermissionOption>,
+    /// What can be chosen, and what each choice means.
+    pub choices: Vec<(PermissionOption, RunCommand)>,
 }
 
 impl Shows {
@@ -47,15 +43,6 @@ impl Shows {
         let call = call.kind(fields.kind.unwrap_or_default()).status(ToolCallStatus::Pending);
         SessionUpdate::ToolCall(call.locations(fields.locations.clone().unwrap_or_default()))
     }
-}
-
-/// What a choice means.
-#[derive(Debug, PartialEq)]
-pub(crate) enum Choice {
-    /// This command.
-    Command(RunCommand),
-    /// Nothing. The gate stays open.
-    Nothing,
 }
 
 /// What a gate is shown from, besides the run.
@@ -95,9 +82,11 @@ pub(crate) fn shows(run: &RunView, view: &GateView, sources: &Sources<'_>) -> Re
         .status(ToolCallStatus::Pending)
         .content(shown)
         .locations(places);
-    let gates = std::iter::once(&view.gate).chain(view.also.iter().map(|also| &also.gate)).cloned().collect();
+    let gates: Vec<Gate> =
+        std::iter::once(&view.gate).chain(view.also.iter().map(|also| &also.gate)).cloned().collect();
     let call = ToolCallUpdate::new(id(run, view.gate.n), fields);
-    Ok(Some(Shows { gates, seen: run.cursor(), call, options: options(&view.gate) }))
+    let choices = choices(view, &gates);
+    Ok(Some(Shows { gates, seen: run.cursor(), call, choices }))
 }
 
 /// The diff of a file. `None` if it is too large.
@@ -144,30 +133,32 @@ fn kind(view: &GateView) -> ToolKind {
     }
 }
 
-/// No choice lasts longer than the run. What a person allows for longer, they allow in a terminal.
-fn options(gate: &Gate) -> Vec<PermissionOption> {
-    let mut options = vec![PermissionOption::new(APPROVE, "Approve", PermissionOptionKind::AllowOnce)];
-    if matches!(gate.kind, GateKind::BeforeRun(_)) {
-        let words = "Approve, and all later plans of this run";
-        options.push(PermissionOption::new(APPROVE_LATER, words, PermissionOptionKind::AllowAlways));
+/// What a person can choose. No choice lasts longer than the run. What a person allows for longer, they allow in a
+/// terminal.
+fn choices(view: &GateView, gates: &[Gate]) -> Vec<(PermissionOption, RunCommand)> {
+    let numbers: Vec<u32> = gates.iter().map(|gate| gate.n).collect();
+    let approve = |later, always| RunCommand::Approve { gates: numbers.clone(), tasks: Vec::new(), later, always };
+    let option = |id, words, kind| PermissionOption::new(PermissionOptionId::new(id), words, kind);
+    let (once, always) = (PermissionOptionKind::AllowOnce, PermissionOptionKind::AllowAlways);
+    let mut choices = vec![(option("approve", "Approve", once), approve(false, None))];
+    if matches!(view.gate.kind, GateKind::BeforeRun(_)) {
+        choices.push((option("later-plans", "Approve, and all later plans of this run", always), approve(true, None)));
     }
-    options.push(PermissionOption::new(DENY, "Deny", PermissionOptionKind::RejectOnce));
-    options
+    if let Some(standing @ (Standing::Script | Standing::Changes)) = standing(view) {
+        choices.push((option("always", standing.words(), always), approve(false, Some(WordCount::All))));
+    }
+    let deny = RunCommand::Deny { gates: numbers.clone(), tasks: Vec::new(), because: String::new() };
+    choices.push((option("deny", "Deny", PermissionOptionKind::RejectOnce), deny));
+    choices
 }
 
-/// What the person chose. An answer that was not offered, or none, changes nothing.
-pub(crate) fn chosen(gates: &[Gate], response: &RequestPermissionResponse) -> Choice {
-    let RequestPermissionOutcome::Selected(selected) = &response.outcome else { return Choice::Nothing };
-    let (numbers, tasks) = (gates.iter().map(|gate| gate.n).collect(), Vec::new());
-    let starts = gates.iter().all(|gate| matches!(gate.kind, GateKind::BeforeRun(_)));
-    let later = selected.option_id.0.as_ref() == APPROVE_LATER;
-    match selected.option_id.0.as_ref() {
-        APPROVE | APPROVE_LATER if !later || starts => {
-            Choice::Command(RunCommand::Approve { gates: numbers, tasks, later, always: None })
-        }
-        DENY => Choice::Command(RunCommand::Deny { gates: numbers, tasks, because: String::new() }),
-        _ => Choice::Nothing,
-    }
+/// What the person chose. An answer that was not offered, or none, means nothing.
+pub(crate) fn chosen(
+    choices: Vec<(PermissionOption, RunCommand)>,
+    response: &RequestPermissionResponse,
+) -> Option<RunCommand> {
+    let RequestPermissionOutcome::Selected(selected) = &response.outcome else { return None };
+    choices.into_iter().find(|(option, _)| option.option_id == selected.option_id).map(|(_, command)| command)
 }
 
 #[cfg(test)]
@@ -178,12 +169,12 @@ mod tests {
     use agent_client_protocol::v1::schema::{
         RequestPermissionOutcome, RequestPermissionResponse, SelectedPermissionOutcome, ToolCallContent,
     };
-    use callsheet_app::{Refusal, RunCommand, RunView};
-    use callsheet_core::nouns::{ExecutionId, Slug};
+    use callsheet_app::{Refusal, RunCommand, RunView, WordCount};
+    use callsheet_core::nouns::{ExecutionId, Slug, ToolCall};
     use callsheet_core::record::{Gate, GateKind};
     use callsheet_runtime::ports::GateView;
 
-    use super::{Choice, Sources, chosen, shows};
+    use super::{Sources, choices, chosen, shows};
     use crate::limits::APPROVAL;
 
     fn answer(option: &'static str) -> RequestPermissionResponse {
@@ -191,30 +182,9 @@ mod tests {
         RequestPermissionResponse::new(RequestPermissionOutcome::Selected(selected))
     }
 
-    fn change() -> Gate {
-        let (task, run) = (Slug::new("note-1"), ExecutionId::new("exec"));
-        Gate { n: 3, kind: GateKind::BeforeApply { task, run, set: 1 } }
-    }
-
-    #[test]
-    fn only_an_offered_choice_counts() {
-        let change = [change()];
-        let approve = RunCommand::Approve { gates: vec![3], tasks: Vec::new(), later: false, always: None };
-        assert_eq!(chosen(&change, &answer("approve")), Choice::Command(approve));
-        for option in ["approve-later-plans", "allow_always", ""] {
-            assert_eq!(chosen(&change, &answer(option)), Choice::Nothing, "{option}");
-        }
-        let left = RequestPermissionResponse::new(RequestPermissionOutcome::Cancelled);
-        assert_eq!(chosen(&change, &left), Choice::Nothing);
-        let starts = [Gate { n: 4, kind: GateKind::BeforeRun(vec![Slug::new("note-1")]) }];
-        let later = RunCommand::Approve { gates: vec![4], tasks: Vec::new(), later: true, always: None };
-        assert_eq!(chosen(&starts, &answer("approve-later-plans")), Choice::Command(later));
-    }
-
-    #[test]
-    fn what_is_too_large_is_not_shown_in_part() {
-        let view = GateView {
-            gate: Gate { n: 1, kind: GateKind::BeforeRun(vec![Slug::new("note-1")]) },
+    fn view(kind: GateKind) -> GateView {
+        GateView {
+            gate: Gate { n: 3, kind },
             writers: Vec::new(),
             plan: String::new(),
             task: None,
@@ -226,7 +196,42 @@ mod tests {
             unheld: false,
             also: Vec::new(),
             directory: None,
+        }
+    }
+
+    #[test]
+    fn only_an_offered_choice_counts() {
+        let task = Slug::new("note-1");
+        let plan = view(GateKind::BeforeRun(vec![task.clone()]));
+        let change = view(GateKind::BeforeApply { task: task.clone(), run: ExecutionId::new("exec"), set: 1 });
+        let call = ToolCall {
+            name: "run_command".to_owned(),
+            arguments: serde_json::json!({ "command": ["ls"] }),
+            id: "c1".to_owned(),
         };
+        let call = GateView {
+            call: Some(call),
+            ..view(GateKind::BeforeCall { task, run: ExecutionId::new("exec"), call: "c1".to_owned() })
+        };
+        let choose = |view: &GateView, option| chosen(choices(view, std::slice::from_ref(&view.gate)), &answer(option));
+        let approve = |later, always| Some(RunCommand::Approve { gates: vec![3], tasks: Vec::new(), later, always });
+        let all = Some(WordCount::All);
+        assert_eq!(choose(&plan, "later-plans"), approve(true, None));
+        assert_eq!(choose(&change, "always"), approve(false, all));
+        for view in [&plan, &change, &call] {
+            assert_eq!(choose(view, "approve"), approve(false, None));
+            assert!(matches!(choose(view, "deny"), Some(RunCommand::Deny { .. })));
+            assert_eq!(choose(view, "allow_always"), None);
+            let left = RequestPermissionResponse::new(RequestPermissionOutcome::Cancelled);
+            assert_eq!(chosen(choices(view, &[]), &left), None);
+        }
+        assert_eq!((choose(&plan, "always"), choose(&change, "later-plans")), (None, None));
+        assert_eq!(choose(&call, "always"), None, "a command is allowed for longer in a terminal");
+    }
+
+    #[test]
+    fn what_is_too_large_is_not_shown_in_part() {
+        let view = view(GateKind::BeforeRun(vec![Slug::new("note-1")]));
         let blob = |_: &_| Err(Refusal::usage("nothing is recorded", ""));
         let shown = |text: &str| {
             let sources = Sources { folder: Path::new("/garden"), text: text.to_owned(), blob: &blob };

@@ -66,8 +66,15 @@ pub enum Work {
     },
     /// Resume a run.
     Resume(RunId),
-    /// Continue an ended run with this request.
-    FollowUp(RunId, String),
+    /// Continue an ended run.
+    FollowUp {
+        /// The run.
+        run: RunId,
+        /// The name of a new run, as above, if the ended one ran a template.
+        name: String,
+        /// The request.
+        text: String,
+    },
 }
 
 /// A process that this program started for a run. If this value is dropped, nobody watches the process any more.

@@ -12,7 +12,7 @@ use callsheet_runtime::ports::AskingCall;
 
 use crate::commands::{Asked, read};
 use crate::editor::{Answered, Asking, Editor};
-use crate::gate::{Choice, Sources, chosen, shows};
+use crate::gate::{Shows, Sources, chosen, shows};
 use crate::limits::{ATTACHED, FILE_ANSWERS, LOOK, OWNER, RESULT, STOP};
 use crate::project::{Project, Said, Work};
 use crate::request::{Texts, compose};
@@ -28,8 +28,8 @@ struct Turn<'a> {
     runs: Arc<dyn RunControl>,
     /// Gates that were answered, or that the person left open. They are not asked about again in this turn.
     settled: Vec<Gate>,
-    /// What the person is asked: gates, how much of the record they see, and the question.
-    asking: Option<(Vec<Gate>, Cursor, Asking)>,
+    /// What the person is asked.
+    asking: Option<(Shows, Asking)>,
     /// How much of the run was recorded when the process was started.
     begun_at: Cursor,
     /// When the run was asked to stop, and whether for the second time.
@@ -68,7 +68,7 @@ pub(crate) fn prompt(mut begun: Begun, editor: &Editor, parts: &[ContentBlock]) 
         begun: &mut begun,
     };
     let carried_out = turn.carry_out(parts);
-    if let Some((_, _, asking)) = turn.asking.take() {
+    if let Some((_, asking)) = turn.asking.take() {
         asking.withdraw();
     }
     carried_out.map(|()| match begun.cancelled.load(Ordering::SeqCst) {
@@ -147,10 +147,7 @@ impl Turn<'_> {
                 Ok(Step::Start(Work::Template { name: name(), template, values, text }))
             }
             Asked::Template { .. } => Err(format!("the run {run} has not ended: send /resume, or stop it first")),
-            Asked::Text(text) if has_ended && view.about().tree.is_some() => {
-                Ok(Step::Start(Work::Request { name: name(), text }))
-            }
-            Asked::Text(text) if has_ended => Ok(Step::Start(Work::FollowUp(run.clone(), text))),
+            Asked::Text(text) if has_ended => Ok(Step::Start(Work::FollowUp { run: run.clone(), name: name(), text })),
             Asked::Text(text) => match view.questions().into_iter().next() {
                 Some(question) => Ok(Step::Reply(question.asking, text)),
                 None => {
@@ -299,19 +296,18 @@ impl Turn<'_> {
     fn ask(&mut self) -> Result<(), String> {
         let Some((_, teller)) = &mut self.begun.work.run else { return Ok(()) };
         let open = teller.view.open_gates();
-        if let Some((gates, seen, asking)) = self.asking.take() {
-            if !gates.iter().any(|gate| open.contains(gate)) {
+        if let Some((shows, asking)) = self.asking.take() {
+            if !shows.gates.iter().any(|gate| open.contains(gate)) {
                 asking.withdraw();
                 return Ok(());
             }
             match asking.answered() {
-                Answered::NotYet => self.asking = Some((gates, seen, asking)),
-                Answered::Never => self.settled.extend(gates),
+                Answered::NotYet => self.asking = Some((shows, asking)),
+                Answered::Never => self.settled.extend(shows.gates),
                 Answered::Yes(response) => {
-                    let choice = chosen(&gates, &response);
-                    self.settled.extend(gates);
-                    if let Choice::Command(command) = choice
-                        && let Err(words) = self.order(command, Some(seen))
+                    self.settled.extend(shows.gates);
+                    if let Some(command) = chosen(shows.choices, &response)
+                        && let Err(words) = self.order(command, Some(shows.seen))
                     {
                         self.editor.tell([message(&words)]);
                     }
@@ -331,7 +327,7 @@ impl Turn<'_> {
                 teller.gates.push(gate.n);
                 self.editor.tell([shows.begins()]);
                 let asking = self.editor.ask(&shows);
-                self.asking = Some((shows.gates, shows.seen, asking));
+                self.asking = Some((shows, asking));
             }
             None => {
                 let run = teller.view.about().id.map(ToString::to_string).unwrap_or_default();

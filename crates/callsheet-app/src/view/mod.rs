@@ -114,6 +114,16 @@ impl RunView {
         self.run.all_tasks()
     }
 
+    /// Whether a part of a template has this name.
+    pub fn has_part(&self, name: &Slug) -> bool {
+        self.run.operators().get(name).is_some()
+    }
+
+    /// The first task of the template node that a task executes. `None` for a task of a list.
+    pub fn first_of_node(&self, task: &Slug) -> Option<&Slug> {
+        self.run.first_of_node(task)
+    }
+
     /// The slugs of the current list by step, in its order.
     pub fn steps(&self) -> &[Vec<Slug>] {
         self.run.steps()

@@ -43,7 +43,7 @@ pub(crate) fn run(
     let is_process = owner.is_process();
     // A model cannot fetch a page that a reference may not name (spec 5.7).
     let fetch = work.services.fetch.clone().filter(|_| run.settings().allow_http);
-    let (id, task, exec) = (run.id().cloned(), task.clone(), exec.clone());
+    let (caller, task, exec) = (Caller::of(run, task), task.clone(), exec.clone());
     Box::pin(async move {
         let (begun, started) = (work.services.clock.now_ms(), Instant::now());
         let timeout = Duration::from_millis(deadline_ms);
@@ -51,9 +51,8 @@ pub(crate) fn run(
             (Some(refusal), _) => ToolOutcome::Failed(refusal),
             (None, None) => return Err(DriveFault::defect("an allowed tool is not registered")),
             (None, Some(tool)) => {
-                let caller = Caller { run: id.as_ref(), task: Some(&task) };
                 let context = ToolContext {
-                    workspace: work.services.workspace_for(caller, skill_dir.as_deref()),
+                    workspace: work.services.workspace_for(&caller, skill_dir.as_deref()),
                     skill_dir,
                     fetch,
                     max_output_bytes: limit,

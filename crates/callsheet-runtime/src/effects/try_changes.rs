@@ -24,7 +24,7 @@ pub(crate) fn check(work: Work, run: &Run, effect: Effect) -> EffectFuture {
         return ready(Err(DriveFault::defect("an effect that is no check was performed as one")));
     };
     let limit = usize::try_from(run.settings().limits.max_output_bytes).unwrap_or(usize::MAX);
-    let (id, owner) = (run.id().cloned(), task.clone());
+    let caller = Caller::of(run, &task);
     Box::pin(async move {
         let services = &work.services;
         let Some(tool) = services.check_command.clone() else {
@@ -32,7 +32,7 @@ pub(crate) fn check(work: Work, run: &Run, effect: Effect) -> EffectFuture {
         };
         let arguments = json!({ "argv": argv, "files": files(services, &changes)? });
         let context = ToolContext {
-            workspace: services.workspace_for(Caller { run: id.as_ref(), task: Some(&owner) }, None),
+            workspace: services.workspace_for(&caller, None),
             skill_dir: None,
             fetch: None,
             max_output_bytes: limit,

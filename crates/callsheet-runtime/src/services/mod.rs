@@ -203,7 +203,7 @@ impl Services {
 
     /// The project with what its commands may do now. A grant applies from the moment when it is given (spec 11.14).
     /// Commands of a task can read the folder of its skill.
-    pub fn workspace_for(&self, caller: Caller<'_>, skill_dir: Option<&Path>) -> Arc<Workspace> {
+    pub fn workspace_for(&self, caller: &Caller, skill_dir: Option<&Path>) -> Arc<Workspace> {
         let mut granted = self.workspace.granted().clone();
         self.grants.add_to(&mut granted, caller);
         granted.shown.extend(skill_dir.map(Path::to_path_buf));

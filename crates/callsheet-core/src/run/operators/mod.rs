@@ -42,6 +42,7 @@ use nodes::Nodes;
 
 pub(in crate::run) use check::TreeCheck;
 pub(in crate::run) use raise::{limit_of, limit_of_error, split as split_limit};
+pub(in crate::run) use retry::Redo;
 pub(in crate::run) use tree::{TreeQuery, Trees};
 
 pub use items::{FOR_EACH, ITEMS};
@@ -120,6 +121,8 @@ pub struct NodeInstance {
     pub retried: u32,
     /// Whether the task that contains it began again without it.
     pub former: bool,
+    /// Whether a person removed it, or something that contains it, after it failed. It does not count as failed then.
+    pub removed: bool,
     /// Whether its limit was raised, so that a repetition continues after its last part.
     pub continues: bool,
     /// Whether a person last had it repeated. Calls of it and below it then reuse no earlier reply.
@@ -143,9 +146,9 @@ impl NodeInstance {
         leaf.then(|| leaf::slug(&self.id, self.attempt))
     }
 
-    /// Whether a person has replaced what one of its leaves did.
+    /// Whether a person has replaced or removed what one of its leaves did.
     pub fn is_replaced(&self, leaf: &Slug) -> bool {
-        self.former || (1..=self.retried).any(|attempt| leaf::slug(&self.id, attempt) == *leaf)
+        self.former || self.removed || (1..=self.retried).any(|attempt| leaf::slug(&self.id, attempt) == *leaf)
     }
 
     /// Numbers of its children without those that are nested in its inputs, which are opened before it.
@@ -154,9 +157,10 @@ impl NodeInstance {
         self.children.get(nested..).unwrap_or_default()
     }
 
-    /// Whether it returned without success.
+    /// Whether it returned without success and counts.
     pub fn failed(&self) -> bool {
-        self.closed.as_ref().is_some_and(|closed| closed.status == crate::template::ReturnStatus::Failed)
+        !self.removed
+            && self.closed.as_ref().is_some_and(|closed| closed.status == crate::template::ReturnStatus::Failed)
     }
 }
 
@@ -381,7 +385,8 @@ impl NodeInstance {
             place: self.place,
             closed: self.closed.is_some(),
             failed: self.failed(),
-            fatal: self.closed.as_ref().is_some_and(|closed| closed.fatal),
+            fatal: !self.removed && self.closed.as_ref().is_some_and(|closed| closed.fatal),
+            removed: self.removed,
         }
     }
 }

@@ -256,8 +256,8 @@ fn a_change_is_shown_as_a_diff_and_made_once_it_is_approved() {
         let gate = editor.seen.activity("/gate-1");
         assert_eq!(gate, [ToolCallStatus::Pending, ToolCallStatus::Completed]);
         let states: Vec<_> = editor.seen.states().into_iter().map(|(_, status)| status).collect();
-        assert_eq!(states.first(), Some(&PlanEntryStatus::Pending), "while the person is asked");
-        assert_eq!(states.last(), Some(&PlanEntryStatus::Completed));
+        let expected = [PlanEntryStatus::Pending, PlanEntryStatus::InProgress, PlanEntryStatus::Completed];
+        assert_eq!(states, expected, "while the person is asked about the plan and about the changes, and at the end");
     });
     assert!(garden.read("water.md").contains("is mended") && !garden.path("minutes.md").exists());
     let by: Vec<Value> =

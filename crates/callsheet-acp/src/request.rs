@@ -84,17 +84,17 @@ impl Writer<'_> {
                 EmbeddedResourceResource::BlobResourceContents(BlobResourceContents { uri, .. }) => {
                     let name = self.named(uri).name;
                     self.text.push_str(&name);
-                    self.left_out.push(format!("{name} was not attached, because only texts can be"));
+                    self.left_out.push(format!("{name} was not attached, because only texts can be."));
                 }
-                _ => self.left_out.push("an attachment of an unknown kind was left out".to_owned()),
+                _ => self.left_out.push("An attachment of an unknown kind was left out.".to_owned()),
             },
             ContentBlock::Image(_) => {
-                self.left_out.push("a picture was left out, because only texts are read".to_owned())
+                self.left_out.push("A picture was left out, because only texts are read.".to_owned())
             }
             ContentBlock::Audio(_) => {
-                self.left_out.push("a sound was left out, because only texts are read".to_owned())
+                self.left_out.push("A sound was left out, because only texts are read.".to_owned())
             }
-            _ => self.left_out.push("a part of the prompt of an unknown kind was left out".to_owned()),
+            _ => self.left_out.push("A part of the prompt of an unknown kind was left out.".to_owned()),
         }
     }
 
@@ -136,7 +136,7 @@ impl Writer<'_> {
         let mut room = ATTACHED;
         for (name, added) in attached {
             let Some(left) = room.checked_sub(added.len()) else {
-                left_out.push(format!("the text of {name} was not attached, because it is too large"));
+                left_out.push(format!("the text of {name} was not attached, because it is too large."));
                 continue;
             };
             room = left;

@@ -1,6 +1,6 @@
 //! Tells an editor how a run goes on: its plan, its tasks as activities, progress, and its end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use agent_client_protocol::v1::schema::{
     Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus, SessionUpdate, ToolCall, ToolCallLocation, ToolCallStatus,
@@ -95,20 +95,23 @@ impl Teller {
     pub fn state(&mut self, driven: bool, project: &dyn Project) -> Vec<SessionUpdate> {
         let board = self.view.board(driven);
         let mut updates = Vec::new();
-        let plan = plan(&board);
+        // A task that waits for the person has begun, and is not open again.
+        let has_begun = |row: &Row| driven && self.view.task(&row.slug).is_some_and(|task| !task.runs.is_empty());
+        let begun: BTreeSet<Slug> = board.rows().filter(|row| has_begun(row)).map(|row| row.slug.clone()).collect();
+        let plan = plan(&board, &begun);
         if plan != self.plan {
             self.plan.clone_from(&plan);
             updates.push(SessionUpdate::Plan(Plan::new(plan)));
         }
         for row in board.rows() {
-            updates.extend(self.task(row, project));
+            updates.extend(self.task(row, begun.contains(&row.slug), project));
         }
         updates
     }
 
-    fn task(&mut self, row: &Row, project: &dyn Project) -> Option<SessionUpdate> {
+    fn task(&mut self, row: &Row, begun: bool, project: &dyn Project) -> Option<SessionUpdate> {
         let is_new = !self.tasks.contains_key(&row.slug);
-        let status = match status_of(row.state) {
+        let status = match status_of(row.state, begun) {
             Some(status) => status,
             None if is_new => return None,
             // It had begun, and was stopped, cancelled or removed.
@@ -210,10 +213,10 @@ fn answer(runs: &dyn RunControl, view: &RunView, outcome: Outcome) -> String {
 
 /// The plan. The protocol has no states for tasks that failed or were removed: a failed task stays open and says so, and
 /// a removed one leaves the plan.
-fn plan(board: &Board) -> Vec<PlanEntry> {
+fn plan(board: &Board, begun: &BTreeSet<Slug>) -> Vec<PlanEntry> {
     let rows = || board.sections.iter().flat_map(|section| &section.tasks).filter(|row| row.state != State::Dropped);
     let entry = |row: &Row| {
-        let status = match status_of(row.state) {
+        let status = match status_of(row.state, begun.contains(&row.slug)) {
             Some(ToolCallStatus::Completed) => PlanEntryStatus::Completed,
             Some(ToolCallStatus::InProgress) => PlanEntryStatus::InProgress,
             _ => PlanEntryStatus::Pending,
@@ -231,9 +234,10 @@ fn plan(board: &Board) -> Vec<PlanEntry> {
     plan
 }
 
-/// The state of a task as an activity. `None` if it has not started.
-fn status_of(state: State) -> Option<ToolCallStatus> {
+/// The state of a task as an activity. `None` if it is not at work.
+fn status_of(state: State, begun: bool) -> Option<ToolCallStatus> {
     match state {
+        State::Planned | State::Waiting | State::Ready if begun => Some(ToolCallStatus::InProgress),
         State::Planned | State::Waiting | State::Ready | State::Dropped | State::Cancelled => None,
         State::Refining | State::Running => Some(ToolCallStatus::InProgress),
         State::Done => Some(ToolCallStatus::Completed),
@@ -243,6 +247,8 @@ fn status_of(state: State) -> Option<ToolCallStatus> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use agent_client_protocol::v1::schema::{PlanEntryStatus, ToolCallStatus};
     use callsheet_app::{RunView, State};
     use callsheet_core::nouns::Slug;
@@ -270,7 +276,10 @@ mod tests {
     fn told(tasks: Vec<Row>) -> Vec<(String, PlanEntryStatus)> {
         let section = Section { title: "Section 1".to_owned(), tasks, done_line: String::new() };
         let board = Board { sections: vec![section], ..RunView::default().board(true) };
-        plan(&board).into_iter().map(|entry| (entry.content, entry.status)).collect()
+        plan(&board, &BTreeSet::from([Slug::new("begun")]))
+            .into_iter()
+            .map(|entry| (entry.content, entry.status))
+            .collect()
     }
 
     #[test]
@@ -291,7 +300,9 @@ mod tests {
             word(State::Cancelled),
         ];
         assert_eq!(told(states), expected, "a removed task is not in the plan");
-        assert_eq!(status_of(State::Denied), Some(ToolCallStatus::Failed));
+        assert_eq!(status_of(State::Denied, true), Some(ToolCallStatus::Failed));
+        let waits = ("begun".to_owned(), PlanEntryStatus::InProgress);
+        assert_eq!(told(vec![row("begun", State::Ready)]), [waits], "it waits for the person");
     }
 
     #[test]

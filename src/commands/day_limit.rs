@@ -27,6 +27,11 @@ struct Spent {
     of_day: f64,
 }
 
+/// The limit of a day, in US dollars.
+pub(super) fn of_day(setup: &Setup) -> Option<f64> {
+    setup.config.number(KEY)
+}
+
 /// Lowers the run's limit on cost to what other runs leave of the day, and says so.
 ///
 /// # Errors
@@ -38,7 +43,7 @@ pub(super) fn hold_to_day(
     run: &RunId,
     settings: &mut Settings,
 ) -> Result<(), Failure> {
-    let Some(of_day) = setup.config.number(KEY) else { return Ok(()) };
+    let Some(of_day) = of_day(setup) else { return Ok(()) };
     let since = SystemClock.now_ms().saturating_sub(DAY_MS);
     let mut used = 0.0;
     let mut own = Spent::default();

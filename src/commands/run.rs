@@ -14,7 +14,7 @@ use crate::setup::{Setup, config_failure, new_run, run_name};
 
 use crate::term;
 
-use super::drive::{Front, drive_failure, prepare, to_the_end};
+use super::drive::{Front, ask_to_begin, drive_failure, prepare, to_the_end};
 
 /// How a request and piped text are combined.
 const PIPED: &str = include_str!("prompts/piped.md");
@@ -147,6 +147,7 @@ fn begin_run(
             _ => None,
         };
         let services = prepare(setup, work, front, store, &id, &mut settings, tree).await?;
+        ask_to_begin(&services, &id, words).await?;
         let sheet = match &entry {
             EntrySpec::Sheet { text, .. } => file.zip(Some(text.clone())),
             _ => None,

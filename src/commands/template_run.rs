@@ -21,7 +21,7 @@ use crate::library::{
 use crate::setup::{Setup, config_failure, new_run, run_name};
 use crate::wiring::outline;
 
-use super::drive::{Front, drive_failure, prepare, to_the_end};
+use super::drive::{Front, ask_to_begin, drive_failure, prepare, to_the_end};
 use super::template_values::{bind_text, check_inputs, check_names, take_value};
 use super::tree_needs::unseen;
 
@@ -44,6 +44,7 @@ pub(super) fn run(setup: &Setup, arguments: &TemplateRunArgs, name: Option<&str>
         let name = name.map_or_else(|| run_name(&tree.entry, SystemClock.now_ms()), str::to_owned);
         let (id, session) = new_run(&store, &name)?;
         let services = prepare(setup, &arguments.work, &front, store, &id, &mut settings, Some(&tree)).await?;
+        ask_to_begin(&services, &id, &prompt).await?;
         let entry = EntrySpec::Template { tree: Box::new(tree), prompt };
         let session = begin_in(&services, session, entry, settings).map_err(|fault| drive_failure(&fault, &id))?;
         to_the_end(setup, &front, services, session, &id).await

@@ -262,6 +262,12 @@ impl Config {
         names
     }
 
+    /// The names of the keys directly below a name.
+    pub fn names_below(&self, name: &str) -> Vec<String> {
+        let below = |key: &String| Some(key.strip_prefix(name)?.strip_prefix('.')?.to_owned());
+        self.values.keys().filter_map(below).collect()
+    }
+
     /// The text values directly below a name.
     pub fn texts_below(&self, name: &str) -> BTreeMap<String, String> {
         let below = |(key, value): (&String, &Value)| {

@@ -153,6 +153,7 @@ fn every_settings_key_reaches_the_settings() {
             "memory.",
             "mcp.",
             "limits.day_cost_usd",
+            "hooks.",
         ];
         if elsewhere.iter().any(|start| known.name.starts_with(start)) {
             continue;

@@ -21,6 +21,7 @@ mod e2e_for_each;
 mod e2e_gates;
 mod e2e_grants;
 mod e2e_hang_up;
+mod e2e_hooks;
 mod e2e_hunks;
 mod e2e_inputs;
 mod e2e_interrupted;

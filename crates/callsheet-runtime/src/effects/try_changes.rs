@@ -50,7 +50,7 @@ pub(crate) fn check(work: Work, run: &Run, effect: Effect) -> EffectFuture {
             Err(fault @ (ToolFault::Defect(_) | ToolFault::Told { .. })) => (CheckEnd::NotRun, fault.to_string()),
         };
         let ms = services.clock.now_ms().saturating_sub(begun);
-        let issues = if end == CheckEnd::Failed { vec![issue(&name, &output)] } else { Vec::new() };
+        let issues = if end == CheckEnd::Failed { vec![check_issue(&name, &output)] } else { Vec::new() };
         let output = services.store.stage_blob(output.into_bytes());
         let check = CheckReport { name, end, output, ms };
         Ok(EffectResult::Events(vec![events::ChangesChecked { task, run: exec, set, check, issues }.into()]))
@@ -76,7 +76,7 @@ fn ended(report: &str) -> (CheckEnd, String) {
 }
 
 /// What the model is told: the end of the output, in a fence that the output cannot close.
-fn issue(name: &str, output: &str) -> Issue {
+pub(super) fn check_issue(name: &str, output: &str) -> Issue {
     let finding = Finding {
         code: IssueCode::CheckFailed,
         severity: Severity::Error,

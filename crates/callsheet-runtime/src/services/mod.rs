@@ -30,8 +30,10 @@ use crate::fault::DriveFault;
 use crate::ports::ModelSource;
 
 mod earlier;
+mod hooks;
 mod snapshots;
 pub use earlier::EarlierCalls;
+pub use hooks::{Hook, HookPoint, HookRefusal, Hooks, ask_hooks};
 pub use snapshots::Snapshots;
 
 /// Assumed window of a model that does not report it (spec 9).
@@ -163,6 +165,8 @@ pub struct Services {
     pub open_files: Vec<String>,
     /// Tools that start the processes of templates. No model is offered them.
     pub process_tools: Vec<Arc<dyn Tool>>,
+    /// Commands of the user that are asked at fixed points.
+    pub hooks: Hooks,
     /// The tool that checks changes on a copy of the project. No model is offered it.
     pub check_command: Option<Arc<dyn Tool>>,
     /// The tool that prints paths for `file_paths` from a command. No model is offered it.

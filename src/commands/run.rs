@@ -77,8 +77,8 @@ fn filled(form: &str, request: &str, text: &str) -> String {
 /// Runs a request about the result of another run.
 pub(super) fn follow_up(setup: &Setup, arguments: &ContinueArgs, request: &str, result: &str) -> Result<Exit, Failure> {
     let entry = EntrySpec::Prompt(filled(EARLIER, request, result));
-    let name = arguments.name.clone().unwrap_or_else(|| run_name(request, SystemClock.now_ms()));
-    begin_run(setup, &arguments.work, &Front::new(setup, &arguments.work), entry, &name, None)
+    let called = (arguments.name.as_deref(), request);
+    begin_run(setup, &arguments.work, &Front::new(setup, &arguments.work), entry, called, None)
 }
 
 fn entry(setup: &Setup, front: &Front, arguments: &RunArgs) -> Result<EntrySpec, Failure> {
@@ -124,24 +124,26 @@ pub(super) fn run(setup: &Setup, arguments: &RunArgs) -> Result<Exit, Failure> {
         }
         EntrySpec::Sheet { .. } => arguments.sheet.as_ref().map(|file| file.display().to_string()).unwrap_or_default(),
     };
-    let name = arguments.name.clone().unwrap_or_else(|| run_name(&words, SystemClock.now_ms()));
-    begin_run(setup, &arguments.work, &front, entry, &name, arguments.sheet.as_deref())
+    let called = (arguments.name.as_deref(), words.as_str());
+    begin_run(setup, &arguments.work, &front, entry, called, arguments.sheet.as_deref())
 }
 
-/// Begins a run with this name, and carries it out. `file` is the file of a given sheet.
+/// Begins a run that a program has named or that is named after these words, and carries it out. `file` is the file of
+/// a given sheet.
 fn begin_run(
     setup: &Setup,
     work: &WorkArgs,
     front: &Front,
     entry: EntrySpec,
-    name: &str,
+    (name, words): (Option<&str>, &str),
     file: Option<&Path>,
 ) -> Result<Exit, Failure> {
     let mut settings = setup.config.settings().map_err(config_failure)?;
     let store = setup.store()?;
     let runtime = super::runtime()?;
     runtime.block_on(async {
-        let (id, session) = new_run(&store, name)?;
+        let name = name.map_or_else(|| run_name(words, SystemClock.now_ms()), str::to_owned);
+        let (id, session) = new_run(&store, &name)?;
         let tree = match &entry {
             EntrySpec::Template { tree, .. } => Some(&**tree),
             _ => None,

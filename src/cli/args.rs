@@ -60,6 +60,9 @@ pub enum Command {
     /// Serve an editor: diagnostics, completion, hover and rename in sheets, skills and templates (Language Server Protocol).
     #[cfg(feature = "lsp")]
     Lsp,
+    /// Serve an editor as its agent: it plans and runs what you write there, and asks you there (Agent Client Protocol).
+    #[cfg(feature = "acp")]
+    Acp,
     /// Serve a program: it starts runs, looks at them and stops them (Model Context Protocol over stdin and stdout).
     #[cfg(feature = "mcp")]
     Mcp(super::McpArgs),
@@ -166,6 +169,10 @@ pub struct ContinueArgs {
     /// Request for the follow-up, with or without quotes; `-` reads it from stdin.
     #[arg(value_name = "REQUEST", required_unless_present = "withdraw")]
     pub request: Vec<String>,
+
+    /// Name of the new run, if RUN runs a template. If a run has this name, a number is added.
+    #[arg(long, value_name = "NAME", value_parser = super::run_args::run_name, help_heading = super::work_args::FOR_PROGRAMS)]
+    pub name: Option<String>,
 
     /// Withdraw the last follow-up if it has no task list yet.
     #[arg(long, conflicts_with = "request")]

@@ -40,7 +40,7 @@ pub(super) fn continuation(setup: &Setup, arguments: &ContinueArgs) -> Result<Ex
     if run.about().tree.is_some() {
         tell!("note: {id} runs a template, so the follow-up is a new run, which reads its result");
         let result = result_of_tree(&setup.runs(), &run).map(|result| result.words().into_owned());
-        return follow_up(setup, &arguments.work, &text, &result.unwrap_or_default());
+        return follow_up(setup, arguments, &text, &result.unwrap_or_default());
     }
     if let Some(former) = run.about().pending_follow_up.filter(|former| *former != text) {
         tell!("note: this follow-up replaces an earlier one that was never planned: {}", one_line(former, 300));

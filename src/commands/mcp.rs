@@ -68,17 +68,7 @@ impl RunStarter for Starter {
     }
 
     fn templates(&self) -> Result<Vec<(String, String)>, String> {
-        let loaded = crate::library::load(&self.setup).map_err(|failure| failure.what)?;
-        let about = |template: &callsheet_core::template::Template| {
-            let takes: Vec<String> = template
-                .takes()
-                .iter()
-                .map(|input| format!("{}{}", input.name, if input.required { "" } else { "?" }))
-                .collect();
-            format!("({}) {}", takes.join(", "), template.body.intent.description)
-        };
-        let templates = loaded.library.templates().map(|loaded| &loaded.template);
-        Ok(templates.map(|template| (template.name.clone(), about(template))).collect())
+        crate::library::offered(&self.setup).map_err(|failure| failure.what)
     }
 }
 

@@ -1,5 +1,7 @@
 //! The commands, one file for each.
 
+#[cfg(feature = "acp")]
+mod acp;
 mod answer;
 mod attend;
 mod check;
@@ -82,6 +84,8 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Completions(arguments) => return completions(arguments),
         Command::Man(arguments) => return man::man(arguments),
         Command::Doctor => return doctor::doctor(cli),
+        #[cfg(feature = "acp")]
+        Command::Acp => return acp::acp(cli),
         _ => {}
     }
     let setup = Setup::new(cli, flags)?;
@@ -126,6 +130,8 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         #[cfg(feature = "mcp")]
         Command::Tools(arguments) => tools::tools(&setup, arguments),
         Command::Grants(arguments) => grants::grants(&setup, arguments),
+        #[cfg(feature = "acp")]
+        Command::Acp => Ok(Exit::Complete),
         Command::Doctor | Command::Completions(_) | Command::Man(_) => Ok(Exit::Complete),
     }
 }

@@ -8,9 +8,9 @@ use callsheet_runtime::driver::{EntrySpec, begin_in};
 use callsheet_runtime::fault::{DriveFault, InputFault};
 use callsheet_runtime::ports::{Clock, SystemClock};
 
-use crate::cli::{Exit, Failure, RunArgs, TemplateRunArgs, WorkArgs};
+use crate::cli::{ContinueArgs, Exit, Failure, RunArgs, TemplateRunArgs, WorkArgs};
 use crate::relay;
-use crate::setup::{Setup, config_failure, new_run};
+use crate::setup::{Setup, config_failure, new_run, run_name};
 
 use crate::term;
 
@@ -75,9 +75,10 @@ fn filled(form: &str, request: &str, text: &str) -> String {
 }
 
 /// Runs a request about the result of another run.
-pub(super) fn follow_up(setup: &Setup, work: &WorkArgs, request: &str, result: &str) -> Result<Exit, Failure> {
+pub(super) fn follow_up(setup: &Setup, arguments: &ContinueArgs, request: &str, result: &str) -> Result<Exit, Failure> {
     let entry = EntrySpec::Prompt(filled(EARLIER, request, result));
-    begin_run(setup, work, &Front::new(setup, work), entry, request, None)
+    let called = (arguments.name.as_deref(), request);
+    begin_run(setup, &arguments.work, &Front::new(setup, &arguments.work), entry, called, None)
 }
 
 fn entry(setup: &Setup, front: &Front, arguments: &RunArgs) -> Result<EntrySpec, Failure> {
@@ -113,7 +114,7 @@ pub(super) fn run(setup: &Setup, arguments: &RunArgs) -> Result<Exit, Failure> {
     if let Some(name) = &arguments.template {
         let values = arguments.request.iter().chain(&arguments.words).cloned().collect();
         let template = TemplateRunArgs { name: name.clone(), values, files: Vec::new(), work: arguments.work.clone() };
-        return super::template_run::run(setup, &template);
+        return super::template_run::run(setup, &template, arguments.name.as_deref());
     }
     let front = Front::new(setup, &arguments.work);
     let entry = entry(setup, &front, arguments)?;
@@ -123,23 +124,26 @@ pub(super) fn run(setup: &Setup, arguments: &RunArgs) -> Result<Exit, Failure> {
         }
         EntrySpec::Sheet { .. } => arguments.sheet.as_ref().map(|file| file.display().to_string()).unwrap_or_default(),
     };
-    begin_run(setup, &arguments.work, &front, entry, &words, arguments.sheet.as_deref())
+    let called = (arguments.name.as_deref(), words.as_str());
+    begin_run(setup, &arguments.work, &front, entry, called, arguments.sheet.as_deref())
 }
 
-/// Begins a run that is named after these words, and carries it out. `file` is the file of a given sheet.
+/// Begins a run that a program has named or that is named after these words, and carries it out. `file` is the file of
+/// a given sheet.
 fn begin_run(
     setup: &Setup,
     work: &WorkArgs,
     front: &Front,
     entry: EntrySpec,
-    words: &str,
+    (name, words): (Option<&str>, &str),
     file: Option<&Path>,
 ) -> Result<Exit, Failure> {
     let mut settings = setup.config.settings().map_err(config_failure)?;
     let store = setup.store()?;
     let runtime = super::runtime()?;
     runtime.block_on(async {
-        let (id, session) = new_run(&store, words, SystemClock.now_ms())?;
+        let name = name.map_or_else(|| run_name(words, SystemClock.now_ms()), str::to_owned);
+        let (id, session) = new_run(&store, &name)?;
         let tree = match &entry {
             EntrySpec::Template { tree, .. } => Some(&**tree),
             _ => None,

@@ -5,6 +5,7 @@ mod support;
 
 mod architecture;
 mod docs;
+mod e2e_acp;
 mod e2e_answers;
 mod e2e_calls;
 mod e2e_checks;

@@ -9,8 +9,8 @@ mod of_tree;
 
 use callsheet_core::events::{Event, LinePiece, LogEntry};
 use callsheet_core::nouns::Slug;
-use callsheet_core::record::{CallKey, EffectKey, Gate};
-use callsheet_core::run::{Reject, Run};
+use callsheet_core::record::{CallKey, EffectKey, FileChange, Gate, GateKind};
+use callsheet_core::run::{Effect, Reject, Run};
 use callsheet_core::template::TaskError;
 use callsheet_core::template::TaskResult;
 use callsheet_core::view::{self, Board, Summary};
@@ -212,6 +212,19 @@ impl RunView {
     /// The open gates, in the order in which they were opened.
     pub fn open_gates(&self) -> Vec<Gate> {
         open_gates(&self.run).collect()
+    }
+
+    /// The files that the changes behind a gate would change. Empty if the gate does not ask about changes.
+    pub fn changes_of(&self, gate: &Gate) -> &[FileChange] {
+        let GateKind::BeforeApply { task, run, set } = &gate.kind else { return &[] };
+        self.run.pending_changes(task, run, *set).map(|changes| changes.files.as_slice()).unwrap_or_default()
+    }
+
+    /// Whether nothing is left to do until a person answers.
+    pub fn only_waits(&self) -> bool {
+        let outstanding = self.run.outstanding();
+        let is_asking = |effect: &Effect| matches!(effect, Effect::AskApproval(_) | Effect::AskPerson { .. });
+        !outstanding.is_empty() && outstanding.iter().all(is_asking)
     }
 
     /// The open questions.

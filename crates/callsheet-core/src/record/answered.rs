@@ -12,6 +12,8 @@ pub enum AnsweredBy {
     Command,
     /// By somebody at the page in a browser.
     Page,
+    /// By somebody in an editor (spec 13.6).
+    Editor,
     /// By a program that the person lets answer (spec 13.5).
     Client,
     /// By a setting for the whole run from before it began.
@@ -27,6 +29,7 @@ impl AnsweredBy {
             Self::Terminal => "at the terminal",
             Self::Command => "by a command",
             Self::Page => "on the page",
+            Self::Editor => "in an editor",
             Self::Client => "by a program that may approve",
             Self::Flag => "in advance, by a flag",
             Self::Grant => "in advance, by a grant",

@@ -74,6 +74,11 @@ impl Driver {
         self.stdin = None;
     }
 
+    /// Whether the driver has ended.
+    pub fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
     /// Waits for the driver's end.
     ///
     /// # Errors

@@ -55,7 +55,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("show", &["callsheet show", "callsheet show --why", "callsheet show 20260301 --task find-code-1"]),
     ("runs", &["callsheet runs", "callsheet runs --json"]),
     ("report", &["callsheet report 20260301 -o report.html"]),
-    ("serve", &["callsheet serve"]),
+    ("serve", &["callsheet serve", "callsheet serve --port 4000", "callsheet serve tokens add dashboard --may look"]),
     ("approve", &["callsheet approve --resume", "callsheet approve 20260301 write-notes-1 --hunks 1,3"]),
     ("deny", &["callsheet deny --because \"not in this file\" --resume"]),
     (

@@ -10,6 +10,8 @@ mod init_args;
 mod mcp_args;
 mod output_args;
 mod run_args;
+#[cfg(feature = "page")]
+mod serve_args;
 mod sheet_args;
 mod template_args;
 #[cfg(feature = "mcp")]
@@ -19,8 +21,6 @@ mod words;
 mod work_args;
 
 pub use answer_args::{ApproveArgs, DenyArgs, EditArg, HunksArg};
-#[cfg(feature = "page")]
-pub use args::ServeArgs;
 pub use args::{
     Cli, Command, CompletionsArgs, ConfigArgs, ContinueArgs, DropArgs, FindArgs, IndexArgs, ManArgs, ModelCommand,
     ModelPullArgs, ModelTestArgs, PlanArgs, PromptsCommand, PromptsEjectArgs, ResumeArgs, RetryArgs, RunNameArgs,
@@ -34,6 +34,10 @@ pub use init_args::{DemoArgs, InitArgs};
 pub use mcp_args::{McpArgs, ProgramRight};
 pub use output_args::{GcArgs, OutputFormat, RunsArgs};
 pub use run_args::{OpenArgs, RunArgs};
+#[cfg(feature = "page")]
+pub use serve_args::{
+    ServeArgs, ServeCommand, TokenRight, TokensAddArgs, TokensArgs, TokensCommand, TokensRevokeArgs,
+};
 pub use sheet_args::{ReportArgs, ReportFormat, SheetCheckArgs, SheetCommand, SheetFmtArgs, SheetForm, SheetNewArgs};
 pub use template_args::{
     TemplateCheckArgs, TemplateCommand, TemplateFmtArgs, TemplateForm, TemplateMatchArgs, TemplateNewArgs,

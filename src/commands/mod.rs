@@ -35,6 +35,8 @@ mod run;
 mod runs;
 #[cfg(feature = "page")]
 mod serve;
+#[cfg(feature = "page")]
+mod serve_tokens;
 mod sheet;
 mod sheet_fmt;
 mod show;

@@ -6,6 +6,7 @@ mod support;
 mod architecture;
 mod docs;
 mod e2e_answers;
+mod e2e_api;
 mod e2e_calls;
 mod e2e_checks;
 mod e2e_clone;

@@ -54,7 +54,7 @@ impl Recorded for GateAnswered {
             Answer::Deny { .. } => "denied",
             Answer::Stop => "stopped at the gate",
         };
-        let by = self.by.map(|by| format!(" {}", by.words())).unwrap_or_default();
+        let by = self.by.as_ref().map(|by| format!(" {}", by.words())).unwrap_or_default();
         let what = match &self.gate.kind {
             GateKind::BeforeApply { task, .. } => format!("{task}: changes"),
             GateKind::BeforeCall { task, .. } => format!("{task}: call"),

@@ -57,7 +57,10 @@ fn given(what: NewRun) -> Result<(Vec<OsString>, Option<String>), Refusal> {
                 let is_name = is_ident(input.strip_suffix(':').unwrap_or(&input));
                 // For a person, `@` stands for a file that they can read; a program gets only what its values say.
                 if value.starts_with('@') || !is_name {
-                    return Err(Refusal::usage(format!("the value of `{input}` can't be used"), "write the text itself"));
+                    return Err(Refusal::usage(
+                        format!("the value of `{input}` can't be used"),
+                        "write the text itself",
+                    ));
                 }
                 arguments.push(format!("{input}={value}").into());
             }

@@ -35,9 +35,7 @@ pub use mcp_args::{McpArgs, ProgramRight};
 pub use output_args::{GcArgs, OutputFormat, RunsArgs};
 pub use run_args::{OpenArgs, RunArgs};
 #[cfg(feature = "page")]
-pub use serve_args::{
-    ServeArgs, ServeCommand, TokenRight, TokensAddArgs, TokensArgs, TokensCommand, TokensRevokeArgs,
-};
+pub use serve_args::{ServeArgs, ServeCommand, TokenRight, TokensAddArgs, TokensArgs, TokensCommand, TokensRevokeArgs};
 pub use sheet_args::{ReportArgs, ReportFormat, SheetCheckArgs, SheetCommand, SheetFmtArgs, SheetForm, SheetNewArgs};
 pub use template_args::{
     TemplateCheckArgs, TemplateCommand, TemplateFmtArgs, TemplateForm, TemplateMatchArgs, TemplateNewArgs,

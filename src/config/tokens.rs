@@ -111,10 +111,8 @@ impl TokenList {
 
 impl Clients for TokenList {
     fn known(&self) -> Result<Vec<KnownClient>, Refusal> {
-        let known = |token: ClientToken| KnownClient {
-            client: Client { name: token.name, may: token.may },
-            hash: token.hash,
-        };
+        let known =
+            |token: ClientToken| KnownClient { client: Client { name: token.name, may: token.may }, hash: token.hash };
         let tokens = self.here().map_err(|error| {
             Refusal::internal(
                 format!("can't use the list of tokens, {}: {error}", self.file.display()),

@@ -118,7 +118,8 @@ const REQUEST: &str = "Note the level of the water in level.md.";
 #[test]
 fn a_run_lives_from_its_start_to_its_answer() {
     let garden = writing();
-    let (look, steer, may) = (token(&garden, "wall", "look"), token(&garden, "ci", "steer"), token(&garden, "bot", "approve"));
+    let (look, steer, may) =
+        (token(&garden, "wall", "look"), token(&garden, "ci", "steer"), token(&garden, "bot", "approve"));
     let served = Served::open(&garden);
     let refused = served.post(&look, "/runs", &json!({"key": "a", "request": REQUEST}));
     assert_eq!((refused.status, &refused.json()["code"]), (403, &json!("no_right")), "{}", refused.body);
@@ -196,6 +197,12 @@ fn a_stream_that_is_resumed_brings_each_event_once() {
     garden.call(&["resume"]);
     let all = garden.facts();
     assert!(all.len() > recorded.len());
+    let schema = served.whole("GET", "/event.schema.json", &[], "").json();
+    let schema = jsonschema::validator_for(&schema).unwrap();
+    for entry in &all {
+        let wrong: Vec<String> = schema.iter_errors(entry).map(|error| error.to_string()).collect();
+        assert!(wrong.is_empty(), "{entry}: {wrong:?}");
+    }
     let rest = ids(listen(&[("Last-Event-ID", "3")]), all.len() - 3);
     assert_eq!(rest, (4..=u64::try_from(all.len()).unwrap()).collect::<Vec<u64>>());
     let after = served.get(&look, &format!("{address}?after={}", all.len() - 1));
@@ -237,7 +244,8 @@ fn what_is_wrong_is_refused_with_the_reason() {
     problem(start(json!({"key": "a"})), 400, "bad_request");
     problem(start(json!({"key": "a", "request": "x", "template": "y"})), 400, "bad_request");
     problem(start(json!({"key": "a b", "request": "x"})), 400, "bad_request");
-    let unknown = problem(start(json!({"key": "a", "request": "x", "settings": {"approval": "never"}})), 400, "bad_request");
+    let unknown =
+        problem(start(json!({"key": "a", "request": "x", "settings": {"approval": "never"}})), 400, "bad_request");
     assert!(unknown["detail"].as_str().unwrap().contains("unknown field `settings`"), "{unknown}");
     problem(start(json!({"key": "a", "template": "no_such"})), 422, "cannot_run");
     problem(start(json!({"key": "a", "sheet": "no tasks"})), 422, "cannot_run");

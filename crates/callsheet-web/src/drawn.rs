@@ -72,6 +72,7 @@ pub(crate) fn json_lines(lines: impl Stream<Item = io::Result<Line>> + Send + 's
 
 /// The same lines as server-sent events.
 pub(crate) fn server_sent(lines: impl Stream<Item = io::Result<Line>> + Send + 'static) -> Response {
-    let events = lines.map(|line| line.map(|line| Event::default().id(line.number.to_string()).data(line.text.as_str())));
+    let events =
+        lines.map(|line| line.map(|line| Event::default().id(line.number.to_string()).data(line.text.as_str())));
     Sse::new(events).keep_alive(KeepAlive::default()).into_response()
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Where an approval was answered.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AnsweredBy {
     /// By somebody at a terminal that shows the run.

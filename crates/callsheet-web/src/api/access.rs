@@ -73,7 +73,11 @@ pub trait Clients: Send + Sync {
 pub(super) fn from_a_program(headers: &HeaderMap) -> Result<(), Problem> {
     let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     if !text(header::HOST).is_some_and(is_loopback) {
-        return Err(Problem::new(Code::NotAProgram, "this host name is not this machine's", "use http://127.0.0.1:PORT"));
+        return Err(Problem::new(
+            Code::NotAProgram,
+            "this host name is not this machine's",
+            "use http://127.0.0.1:PORT",
+        ));
     }
     // Browsers add both by themselves, and no page can leave them out or change them.
     let site = text(HeaderName::from_static("sec-fetch-site"));
@@ -95,7 +99,8 @@ async fn client(parts: &Parts, api: &Arc<Api>) -> Result<Client, Problem> {
     let found = blocking(api, move |api| {
         // Every hash is compared, and each comparison takes the same time.
         let is_it = |known: &KnownClient| bool::from(known.hash.as_str().as_bytes().ct_eq(hash.as_str().as_bytes()));
-        Ok(api.clients.known()?.into_iter().filter(is_it).next_back().map(|known| known.client))
+        let known = api.clients.known()?.into_iter();
+        Ok(known.fold(None, |found, known| if is_it(&known) { Some(known.client) } else { found }))
     });
     found.await?.ok_or_else(|| no_token("this token is unknown or was revoked"))
 }

@@ -26,6 +26,7 @@ use crate::drawn::{Line, json_lines, server_sent};
 
 /// Which events are sent.
 #[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Which {
     /// The number of the last event that the client has. The header `Last-Event-ID` says the same, and counts first.
@@ -51,8 +52,8 @@ struct Reader {
 #[utoipa::path(get, path = "/runs/{run}/events", security(("token" = [])),
     params(("run" = String, Path, description = "The name of the run."), Which,
         ("Last-Event-ID" = Option<u64>, Header, description = "The number of the last event that the client has.")),
-    responses((status = 200, content((String = "application/jsonl"), (String = "text/event-stream"))),
-        (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+    responses((status = 200, description = "The events.", content((String = "application/jsonl"), (String = "text/event-stream"))),
+        (status = "4XX", description = "Refused.", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn events(
     State(api): Shared,
     _: Looking,

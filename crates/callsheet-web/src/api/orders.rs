@@ -95,7 +95,7 @@ pub(super) struct ApproveBody {
 /// Approves tasks, a change or a call. The record names the client.
 #[utoipa::path(post, path = "/runs/{run}/approve", request_body = ApproveBody, security(("token" = [])),
     params(("run" = String, Path, description = "The name of the run.")),
-    responses((status = 200, body = Done), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+    responses((status = 200, description = "Done.", body = Done), (status = "4XX", description = "Refused.", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn approve(
     State(api): Shared,
     Approving(client): Approving,
@@ -141,7 +141,7 @@ pub(super) struct DenyBody {
 /// Denies tasks, a change or a call.
 #[utoipa::path(post, path = "/runs/{run}/deny", request_body = DenyBody, security(("token" = [])),
     params(("run" = String, Path, description = "The name of the run.")),
-    responses((status = 200, body = Done), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+    responses((status = 200, description = "Done.", body = Done), (status = "4XX", description = "Refused.", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn deny(
     State(api): Shared,
     Approving(client): Approving,
@@ -174,7 +174,7 @@ pub(super) struct AnswerBody {
 /// Answers a question of a task.
 #[utoipa::path(post, path = "/runs/{run}/answer", request_body = AnswerBody, security(("token" = [])),
     params(("run" = String, Path, description = "The name of the run.")),
-    responses((status = 200, body = Done), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+    responses((status = 200, description = "Done.", body = Done), (status = "4XX", description = "Refused.", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn answer(
     State(api): Shared,
     Approving(client): Approving,
@@ -205,7 +205,7 @@ pub(super) struct RetryBody {
 /// Repeats tasks.
 #[utoipa::path(post, path = "/runs/{run}/retry", request_body = RetryBody, security(("token" = [])),
     params(("run" = String, Path, description = "The name of the run.")),
-    responses((status = 200, body = Done), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+    responses((status = 200, description = "Done.", body = Done), (status = "4XX", description = "Refused.", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn retry(
     State(api): Shared,
     Steering(client): Steering,
@@ -229,7 +229,7 @@ pub(super) struct CancelBody {
 /// Stops a run that a process drives. What is recorded stays, and the run can be resumed.
 #[utoipa::path(post, path = "/runs/{run}/cancel", request_body = CancelBody, security(("token" = [])),
     params(("run" = String, Path, description = "The name of the run.")),
-    responses((status = 200, body = Done), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+    responses((status = 200, description = "Done.", body = Done), (status = "4XX", description = "Refused.", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn cancel(
     State(api): Shared,
     Steering(client): Steering,
@@ -250,7 +250,7 @@ pub(super) struct ResumeBody {
 /// Resumes a run that no process drives, in a new process.
 #[utoipa::path(post, path = "/runs/{run}/resume", request_body = ResumeBody, security(("token" = [])),
     params(("run" = String, Path, description = "The name of the run.")),
-    responses((status = 200, body = Done), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+    responses((status = 200, description = "Done.", body = Done), (status = "4XX", description = "Refused.", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn resume(
     State(api): Shared,
     Steering(client): Steering,

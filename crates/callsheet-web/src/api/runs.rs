@@ -72,6 +72,7 @@ pub(super) struct RunList {
 
 /// Which runs are listed.
 #[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Which {
     /// How many of the newest runs are left out.
@@ -81,7 +82,7 @@ pub(super) struct Which {
 
 /// Lists runs, newest first, 200 at a time.
 #[utoipa::path(get, path = "/runs", params(Which), security(("token" = [])),
-    responses((status = 200, body = RunList), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+    responses((status = 200, description = "Done.", body = RunList), (status = "4XX", description = "Refused.", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn list(State(api): Shared, _: Looking, Asked(which): Asked<Which>) -> Answered<RunList> {
     blocking(&api, move |api| {
         let all = api.record.list()?;
@@ -118,7 +119,7 @@ pub(super) struct NewName {
 
 /// Starts a run. It works in a process of its own, with the settings of the project, and asks at its gates.
 #[utoipa::path(post, path = "/runs", request_body = StartBody, security(("token" = [])),
-    responses((status = 201, body = NewName), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+    responses((status = 201, description = "Started.", body = NewName), (status = "4XX", description = "Refused.", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn start(
     State(api): Shared,
     Steering(client): Steering,
@@ -170,7 +171,7 @@ pub(super) struct TemplateLine {
 
 /// Lists templates.
 #[utoipa::path(get, path = "/templates", security(("token" = [])),
-    responses((status = 200, body = [TemplateLine]), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+    responses((status = 200, description = "Done.", body = [TemplateLine]), (status = "4XX", description = "Refused.", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn templates(State(api): Shared, _: Looking) -> Answered<Vec<TemplateLine>> {
     blocking(&api, |api| {
         let templates = api.starter.templates()?.into_iter();
@@ -233,7 +234,7 @@ pub(super) struct RunStatus {
 /// Shows the state of a run.
 #[utoipa::path(get, path = "/runs/{run}", params(("run" = String, Path, description = "The name of the run.")),
     security(("token" = [])),
-    responses((status = 200, body = RunStatus), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+    responses((status = 200, description = "Done.", body = RunStatus), (status = "4XX", description = "Refused.", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn status(State(api): Shared, _: Looking, At(run): At<String>) -> Answered<RunStatus> {
     blocking(&api, move |api| {
         with_run(api, &run, |summary, view| {
@@ -298,7 +299,7 @@ pub(super) struct TaskAnswer {
 /// Shows the answer of a run that has one.
 #[utoipa::path(get, path = "/runs/{run}/result", params(("run" = String, Path, description = "The name of the run.")),
     security(("token" = [])),
-    responses((status = 200, body = RunResult), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+    responses((status = 200, description = "Done.", body = RunResult), (status = "4XX", description = "Refused.", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn result(State(api): Shared, _: Looking, At(run): At<String>) -> Answered<RunResult> {
     blocking(&api, move |api| {
         with_run(api, &run, |summary, view| {
@@ -323,8 +324,8 @@ pub(super) async fn result(State(api): Shared, _: Looking, At(run): At<String>) 
 /// Sends a recorded text, such as a prompt that an event names by its hash. Keys of providers in it are masked.
 #[utoipa::path(get, path = "/blobs/{hash}", params(("hash" = String, Path, description = "The hash in an event.")),
     security(("token" = [])),
-    responses((status = 200, body = String, content_type = "application/octet-stream"),
-        (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+    responses((status = 200, description = "Done.", body = String, content_type = "application/octet-stream"),
+        (status = "4XX", description = "Refused.", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn blob(State(api): Shared, _: Looking, At(hash): At<String>) -> Result<Response, Problem> {
     let is_hash = hash.len() == 64 && hash.chars().all(|c| matches!(c, '0'..='9' | 'a'..='f'));
     let none = || Problem::new(Code::NotFound, "there is no such text", "use a hash as an event names it");

@@ -126,7 +126,7 @@ fn gate_line(view: &GateView) -> GateLine {
 /// Shows what a run waits for.
 #[utoipa::path(get, path = "/runs/{run}/waiting", params(("run" = String, Path, description = "The name of the run.")),
     security(("token" = [])),
-    responses((status = 200, body = Waiting), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+    responses((status = 200, description = "Done.", body = Waiting), (status = "4XX", description = "Refused.", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn waiting(State(api): Shared, _: Looking, At(run): At<String>) -> Answered<Waiting> {
     blocking(&api, move |api| {
         with_run(api, &run, |summary, view| {

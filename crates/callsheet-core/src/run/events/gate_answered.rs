@@ -14,6 +14,7 @@ use super::{blobs, Checked, Line, Recorded};
 
 /// A gate was answered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GateAnswered {
     /// The gate, with the number under which it asked.
     pub gate: Gate,

@@ -66,6 +66,16 @@ pub enum Command {
     Show(ShowArgs),
     /// Write a run as one HTML or Markdown file to send: request, answer, changes, cost, timeline, tasks.
     Report(ReportArgs),
+    /// Write a run as one file for another machine, encrypted, or with keys masked to look at.
+    #[cfg(feature = "share")]
+    Export(super::ExportArgs),
+    /// Take in a run from another machine, or an approval that somebody signed.
+    #[cfg(feature = "share")]
+    Import(super::ImportArgs),
+    /// Make or show the key file with which you sign approvals and open exported runs.
+    #[cfg(feature = "share")]
+    #[command(subcommand)]
+    Key(super::KeyCommand),
     /// Approve pending tasks, calls or changes.
     Approve(ApproveArgs),
     /// Deny pending tasks, calls or changes.

@@ -12,6 +12,8 @@ mod output_args;
 mod run_args;
 #[cfg(feature = "page")]
 mod serve_args;
+#[cfg(feature = "share")]
+mod share_args;
 mod sheet_args;
 mod template_args;
 #[cfg(feature = "mcp")]
@@ -36,6 +38,8 @@ pub use output_args::{GcArgs, OutputFormat, RunsArgs};
 pub use run_args::{OpenArgs, RunArgs};
 #[cfg(feature = "page")]
 pub use serve_args::{ServeArgs, ServeCommand, TokenRight, TokensAddArgs, TokensArgs, TokensCommand, TokensRevokeArgs};
+#[cfg(feature = "share")]
+pub use share_args::{ExportArgs, ImportArgs, KeyArgs, KeyCommand};
 pub use sheet_args::{ReportArgs, ReportFormat, SheetCheckArgs, SheetCommand, SheetFmtArgs, SheetForm, SheetNewArgs};
 pub use template_args::{
     TemplateCheckArgs, TemplateCommand, TemplateFmtArgs, TemplateForm, TemplateMatchArgs, TemplateNewArgs,

@@ -4,6 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use callsheet_core::nouns::RunId;
 use callsheet_runtime::grants::{Caller, CommandCall, Grant, GrantedThing, Scope, ToolGrant};
 use callsheet_runtime::paths::{Granted, create_private_folder, private};
 use callsheet_runtime::ports::{Clock, Grants, SystemClock};
@@ -94,6 +95,14 @@ impl GrantList {
     fn counting(&self, caller: Caller<'_>) -> impl Iterator<Item = Grant> {
         let now = SystemClock.now_ms();
         self.all().unwrap_or_default().into_iter().filter(move |grant| grant.counts(&self.project, caller, now))
+    }
+}
+
+impl GrantList {
+    /// Whether what this key signed counts for a run.
+    pub fn has_approver(&self, key: &str, run: &RunId) -> bool {
+        let mut counting = self.counting(Caller { run: Some(run), task: None });
+        counting.any(|grant| matches!(&grant.what, GrantedThing::Approver(approver) if approver == key))
     }
 }
 

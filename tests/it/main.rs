@@ -44,6 +44,7 @@ mod e2e_safety;
 mod e2e_sandbox;
 mod e2e_sandbox_git;
 mod e2e_screen;
+mod e2e_share;
 mod e2e_sheets;
 mod e2e_shown;
 mod e2e_skills;

@@ -19,6 +19,8 @@ pub enum AnsweredBy {
     Client,
     /// By a program whose token of this name may approve (spec 11.22).
     Api(String),
+    /// By somebody who signed it elsewhere with this key (spec 14.4).
+    Signed(String),
     /// By a setting for the whole run from before it began.
     Flag,
     /// By a grant for commands of its kind (spec 11.14).
@@ -34,6 +36,7 @@ impl AnsweredBy {
             Self::Page => "on the page",
             Self::Client => "by a program that may approve",
             Self::Api(name) => return format!("by the program {name}, which may approve").into(),
+            Self::Signed(key) => return format!("elsewhere, signed with {key}").into(),
             Self::Flag => "in advance, by a flag",
             Self::Grant => "in advance, by a grant",
         };

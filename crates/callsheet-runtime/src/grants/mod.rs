@@ -80,6 +80,8 @@ pub enum GrantedThing {
     Command(CommandGrant),
     /// Calls of a server's tool that are made without being asked about.
     Tool(ToolGrant),
+    /// Runs and approvals from elsewhere that are signed with this key.
+    Approver(String),
 }
 
 impl GrantedThing {
@@ -94,6 +96,7 @@ impl GrantedThing {
             Self::Protected(below) => format!("protected {}", path(below)),
             Self::Command(command) => format!("command {}", command.shown()),
             Self::Tool(tool) => format!("tool {}", visible_line(&tool.tool)),
+            Self::Approver(key) => format!("approver {}", visible_line(key)),
         }
     }
 }
@@ -208,7 +211,8 @@ impl Grant {
         format!("grant {}: {} (revoke it: callsheet grants revoke {})", self.n, self.what.shown(), self.n)
     }
 
-    /// Adds what it allows to what commands may do. A grant for commands themselves or for tools adds nothing.
+    /// Adds what it allows to what commands may do. A grant for commands themselves, for tools or for
+    /// approvers adds nothing.
     pub fn add_to(&self, granted: &mut Granted) {
         match &self.what {
             GrantedThing::Host(host) => granted.hosts.push(host.clone()),
@@ -216,7 +220,7 @@ impl Grant {
             GrantedThing::Read(path) => granted.shown.push(path.clone()),
             GrantedThing::Variable(name) => granted.variables.push(name.clone()),
             GrantedThing::Protected(below) => granted.protected.push(below.clone()),
-            GrantedThing::Command(_) | GrantedThing::Tool(_) => {}
+            GrantedThing::Command(_) | GrantedThing::Tool(_) | GrantedThing::Approver(_) => {}
         }
     }
 }

@@ -82,6 +82,11 @@ impl Driver {
         }
     }
 
+    /// Whether the driver has ended.
+    pub fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
     /// Waits for the driver's end.
     ///
     /// # Errors

@@ -35,6 +35,8 @@ pub mod relay;
 #[cfg(feature = "mcp")]
 mod servers;
 pub mod setup;
+#[cfg(any(feature = "mcp", feature = "page"))]
+mod starter;
 pub mod term;
 pub mod wiring;
 

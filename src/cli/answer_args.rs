@@ -40,6 +40,16 @@ pub struct ApproveArgs {
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, conflicts_with_all = ["all", "part"])]
     pub always: Option<Option<u32>>,
 
+    /// Approve nothing here, but sign the approval with your key file for where the run waits; there, `import` takes it.
+    #[cfg(feature = "share")]
+    #[arg(long, value_name = "FILE", requires = "output", conflicts_with_all = ["all", "part", "always", "resume"])]
+    pub sign: Option<PathBuf>,
+
+    /// Output file of the signed approval.
+    #[cfg(feature = "share")]
+    #[arg(long, short, value_name = "FILE", requires = "sign")]
+    pub output: Option<PathBuf>,
+
     /// Then resume the run until its next approval or its end.
     #[arg(long)]
     pub resume: bool,

@@ -54,9 +54,10 @@ pub enum Command {
     /// Watch a run in full screen: its tasks, what they write, and what waits for you. You can answer and control it
     /// there.
     Watch(RunNameArgs),
-    /// Open a page for your browser: see runs as they happen, approve, edit, retry and resume. Only this machine reaches it.
+    /// Open a page for your browser: see runs as they happen, approve, edit, retry and resume. Programs use the same runs
+    /// over HTTP with tokens. Only this machine reaches it.
     #[cfg(feature = "page")]
-    Serve(ServeArgs),
+    Serve(super::ServeArgs),
     /// Serve an editor: diagnostics, completion, hover and rename in sheets, skills and templates (Language Server Protocol).
     #[cfg(feature = "lsp")]
     Lsp,
@@ -70,6 +71,16 @@ pub enum Command {
     Show(ShowArgs),
     /// Write a run as one HTML or Markdown file to send: request, answer, changes, cost, timeline, tasks.
     Report(ReportArgs),
+    /// Write a run as one file for another machine, encrypted, or with keys masked to look at.
+    #[cfg(feature = "share")]
+    Export(super::ExportArgs),
+    /// Take in a run from another machine, or an approval that somebody signed.
+    #[cfg(feature = "share")]
+    Import(super::ImportArgs),
+    /// Make or show the key file with which you sign approvals and open exported runs.
+    #[cfg(feature = "share")]
+    #[command(subcommand)]
+    Key(super::KeyCommand),
     /// Approve pending tasks, calls or changes.
     Approve(ApproveArgs),
     /// Deny pending tasks, calls or changes.
@@ -259,15 +270,6 @@ pub struct RunNameArgs {
     /// Run name, or a unique prefix of it; by default the newest run.
     #[arg(value_name = "RUN")]
     pub run: Option<String>,
-}
-
-/// `serve`.
-#[cfg(feature = "page")]
-#[derive(Clone, Debug, Args)]
-pub struct ServeArgs {
-    /// Port on this machine; by default a free one.
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    pub port: u16,
 }
 
 /// `show`.

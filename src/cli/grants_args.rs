@@ -95,6 +95,14 @@ pub enum GrantsWhat {
         #[arg(value_name = "PATTERN", required = true)]
         patterns: Vec<String>,
     },
+    /// Keys of people or machines: what is signed with one of them counts. Such a key approves changes and commands, and
+    /// brings in runs.
+    #[cfg(feature = "share")]
+    Approver {
+        /// Keys, as `callsheet key show` prints them.
+        #[arg(value_name = "KEY", required = true)]
+        keys: Vec<String>,
+    },
     /// Commands that run without asking you: those that begin with these words. Flags of `add` come before the words.
     Command {
         /// Folder of the project that the commands run in; by default the project.

@@ -7,7 +7,7 @@ use super::Cli;
 /// The commands in groups for people.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Start", &["run", "plan", "template", "init", "demo"]),
-    ("Look", &["watch", "show", "runs", "report", "serve"]),
+    ("Look", &["watch", "show", "runs", "report", "serve", "export", "import"]),
     ("Steer", &["approve", "deny", "resume", "continue", "retry", "drop", "fork", "cancel", "undo"]),
     (
         "More",
@@ -20,6 +20,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
             "grants",
             "trust",
             "tools",
+            "key",
             "find",
             "index",
             "acp",
@@ -56,7 +57,10 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("show", &["callsheet show", "callsheet show --why", "callsheet show 20260301 --task find-code-1"]),
     ("runs", &["callsheet runs", "callsheet runs --json"]),
     ("report", &["callsheet report 20260301 -o report.html"]),
-    ("serve", &["callsheet serve"]),
+    ("serve", &["callsheet serve", "callsheet serve --port 4000", "callsheet serve tokens add dashboard --may look"]),
+    ("export", &["callsheet export 20260301 --masked", "callsheet export 20260301 --passphrase -o run.age"]),
+    ("import", &["callsheet import run.age --key me.key", "callsheet import approval.json"]),
+    ("key", &["callsheet key new me.key", "callsheet key show me.key"]),
     ("approve", &["callsheet approve --resume", "callsheet approve 20260301 write-notes-1 --hunks 1,3"]),
     ("deny", &["callsheet deny --because \"not in this file\" --resume"]),
     (

@@ -10,6 +10,10 @@ mod init_args;
 mod mcp_args;
 mod output_args;
 mod run_args;
+#[cfg(feature = "page")]
+mod serve_args;
+#[cfg(feature = "share")]
+mod share_args;
 mod sheet_args;
 mod template_args;
 #[cfg(feature = "mcp")]
@@ -19,8 +23,6 @@ mod words;
 mod work_args;
 
 pub use answer_args::{ApproveArgs, DenyArgs, EditArg, HunksArg};
-#[cfg(feature = "page")]
-pub use args::ServeArgs;
 pub use args::{
     Cli, Command, CompletionsArgs, ConfigArgs, ContinueArgs, DropArgs, FindArgs, ForkArgs, IndexArgs, ManArgs,
     ModelCommand, ModelPullArgs, ModelTestArgs, PlanArgs, PromptsCommand, PromptsEjectArgs, ResumeArgs, RetryArgs,
@@ -34,6 +36,10 @@ pub use init_args::{DemoArgs, InitArgs};
 pub use mcp_args::{McpArgs, ProgramRight};
 pub use output_args::{GcArgs, OutputFormat, RunsArgs};
 pub use run_args::{OpenArgs, RunArgs};
+#[cfg(feature = "page")]
+pub use serve_args::{ServeArgs, ServeCommand, TokenRight, TokensAddArgs, TokensArgs, TokensCommand, TokensRevokeArgs};
+#[cfg(feature = "share")]
+pub use share_args::{ExportArgs, ImportArgs, KeyArgs, KeyCommand};
 pub use sheet_args::{ReportArgs, ReportFormat, SheetCheckArgs, SheetCommand, SheetFmtArgs, SheetForm, SheetNewArgs};
 pub use template_args::{
     TemplateCheckArgs, TemplateCommand, TemplateFmtArgs, TemplateForm, TemplateMatchArgs, TemplateNewArgs,

@@ -34,7 +34,7 @@ pub struct RunArgs {
     #[arg(value_name = "WORDS")]
     pub words: Vec<String>,
 
-    /// Run this sheet file instead of planning.
+    /// Run this sheet file instead of planning; `-` reads it from stdin.
     #[arg(long, value_name = "FILE", conflicts_with = "skill")]
     pub sheet: Option<PathBuf>,
 

@@ -101,4 +101,8 @@ pub enum ReportFormat {
     Html,
     /// Markdown.
     Md,
+    /// Tasks and checks as tests, in the XML of JUnit.
+    Junit,
+    /// What failed, as SARIF 2.1.0.
+    Sarif,
 }

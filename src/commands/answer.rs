@@ -52,6 +52,10 @@ fn and_resume(setup: &Setup, receipt: &Receipt, resume: bool) -> Result<Exit, Fa
 
 pub(super) fn approve(setup: &Setup, arguments: &ApproveArgs) -> Result<Exit, Failure> {
     let run = waiting(setup, arguments.run.as_deref())?;
+    #[cfg(feature = "share")]
+    if let (Some(key), Some(output)) = (&arguments.sign, &arguments.output) {
+        return super::sign::sign(setup, &run, &arguments.slugs, key, output);
+    }
     let (gates, tasks) = (Vec::new(), arguments.slugs.clone());
     let command = if arguments.hunks.is_some() || !arguments.edit.is_empty() {
         let hunks = arguments.hunks.as_ref().map(|hunks| hunks.0.clone());

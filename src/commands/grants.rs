@@ -143,6 +143,8 @@ fn wanted(setup: &Setup, what: &GrantsWhat) -> Result<Vec<GrantedThing>, Failure
         GrantsWhat::Tool { names } => names.iter().map(|name| tool(setup, name)).collect(),
         GrantsWhat::Script => Ok(vec![GrantedThing::Script]),
         GrantsWhat::Changes { patterns } => patterns.iter().map(|pattern| changes(pattern)).collect(),
+        #[cfg(feature = "share")]
+        GrantsWhat::Approver { keys } => keys.iter().map(|key| approver(key)).collect(),
         GrantsWhat::Command { cwd, shell, words } => {
             let line = CommandLine::Shell(words.join(" "));
             let command = if *shell { line } else { CommandLine::Words(words.clone()) };
@@ -150,6 +152,16 @@ fn wanted(setup: &Setup, what: &GrantsWhat) -> Result<Vec<GrantedThing>, Failure
             Ok(vec![GrantedThing::Command(call.grant(words.len()))])
         }
     }
+}
+
+#[cfg(feature = "share")]
+fn approver(key: &str) -> Result<GrantedThing, Failure> {
+    let known = callsheet_share::PublicKey::read(key);
+    let approver = known.map(|key| GrantedThing::Approver(key.as_str().to_owned()));
+    approver.ok_or_else(|| {
+        let what = format!("{} is not a key", visible_line(key));
+        Failure::usage(what, "a key is callsheet-key-…; `callsheet key show FILE` prints it")
+    })
 }
 
 fn host(name: &str) -> Result<GrantedThing, Failure> {

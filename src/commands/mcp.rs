@@ -1,26 +1,15 @@
 //! `mcp`: a server for other programs over stdin and stdout (spec 13.5).
 
-use std::ffi::OsString;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
-use callsheet_core::nouns::RunId;
-use callsheet_mcp::{NewRun, RunServer, RunStarter};
-use tokio::sync::mpsc::error::TryRecvError;
+use callsheet_mcp::RunServer;
 
 use crate::cli::{Exit, Failure, McpArgs};
-use crate::driver::Driver;
-use crate::relay::Relayed;
 use crate::setup::Setup;
-
-/// How long a run may take to get its name.
-const BEGIN: Duration = Duration::from_secs(60);
-
-/// How often a driver is looked at meanwhile.
-const TICK: Duration = Duration::from_millis(20);
+use crate::starter::Starter;
 
 pub(super) fn mcp(setup: &Setup, arguments: &McpArgs) -> Result<Exit, Failure> {
-    let starter = Arc::new(Starter { setup: setup.clone(), drivers: Mutex::default() });
+    let starter = Arc::new(Starter::new(setup.clone()));
     let runs = Arc::new(setup.runs());
     let server = RunServer::new(runs, starter, arguments.may.is_some());
     let runtime = super::runtime()?;
@@ -29,67 +18,4 @@ pub(super) fn mcp(setup: &Setup, arguments: &McpArgs) -> Result<Exit, Failure> {
         served.map_err(|error| Failure::usage(format!("the program does not speak MCP: {error}"), ""))
     })?;
     Ok(Exit::Complete)
-}
-
-/// Starts runs in processes of their own. They go on when the program leaves.
-struct Starter {
-    setup: Setup,
-    /// As long as one is here, somebody watches its run.
-    drivers: Mutex<Vec<Driver>>,
-}
-
-impl RunStarter for Starter {
-    fn start(&self, what: NewRun) -> Result<RunId, String> {
-        let mut arguments: Vec<OsString> = vec!["-C".into(), self.setup.project.clone().into(), "run".into()];
-        let request = match what {
-            NewRun::Request(request) => {
-                arguments.push("-".into());
-                Some(request)
-            }
-            NewRun::Template { name, values } => {
-                arguments.extend(["--template".into(), OsString::from(name)]);
-                for (input, value) in values {
-                    // For a person, `@` stands for a file that they can read; a program gets only what its values say.
-                    if value.starts_with('@') || input.starts_with('-') {
-                        return Err(format!("the value of `{input}` can't be used: write the text itself"));
-                    }
-                    arguments.push(format!("{input}={value}").into());
-                }
-                None
-            }
-        };
-        let mut driver = Driver::start(&arguments, request.as_deref()).map_err(|failure| failure.what)?;
-        let run = begun(&mut driver)?;
-        // What it says from here on is recorded, and nobody reads it here.
-        let mut rest = driver.hand_over();
-        std::thread::spawn(move || while rest.blocking_recv().is_some() {});
-        self.drivers.lock().unwrap_or_else(PoisonError::into_inner).push(driver);
-        Ok(run)
-    }
-
-    fn templates(&self) -> Result<Vec<(String, String)>, String> {
-        crate::library::offered(&self.setup).map_err(|failure| failure.what)
-    }
-}
-
-/// The run that a driver begins, or what it said in place of one.
-fn begun(driver: &mut Driver) -> Result<RunId, String> {
-    let mut said = Vec::new();
-    let mut waited = Duration::ZERO;
-    while waited < BEGIN {
-        match driver.messages.try_recv() {
-            Ok(Relayed::Run { run, .. }) => return Ok(run),
-            Ok(Relayed::Err(words) | Relayed::Notice(words)) => said.push(words.trim().to_owned()),
-            Ok(_) => {}
-            Err(TryRecvError::Empty) => {
-                std::thread::sleep(TICK);
-                waited = waited.saturating_add(TICK);
-            }
-            Err(TryRecvError::Disconnected) => {
-                return Err(if said.is_empty() { "the run did not start".to_owned() } else { said.join("\n") });
-            }
-        }
-    }
-    driver.leave();
-    Err(format!("the run did not start within {} s", BEGIN.as_secs()))
 }

@@ -12,14 +12,20 @@ mod demo;
 mod doctor;
 mod drive;
 mod estimate;
+#[cfg(feature = "share")]
+mod export;
 mod find;
 mod first_choice;
 mod follow;
 mod front;
 mod gc;
 mod grants;
+#[cfg(feature = "share")]
+mod import;
 mod index;
 mod init;
+#[cfg(feature = "share")]
+mod key;
 mod lines;
 #[cfg(feature = "lsp")]
 mod lsp;
@@ -38,12 +44,16 @@ mod run;
 mod runs;
 #[cfg(feature = "page")]
 mod serve;
+#[cfg(feature = "page")]
+mod serve_tokens;
 mod sheet;
 mod sheet_fmt;
 mod show;
 mod show_json;
 mod show_task;
 mod show_timeline;
+#[cfg(feature = "share")]
+mod sign;
 mod skill;
 mod skill_new;
 mod start;
@@ -114,6 +124,12 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Show(arguments) => show::show(&setup, arguments),
         Command::Report(arguments) => report::report(&setup, arguments),
         Command::Sheet(command) => sheet::sheet(&setup, command),
+        #[cfg(feature = "share")]
+        Command::Export(arguments) => export::export(&setup, arguments),
+        #[cfg(feature = "share")]
+        Command::Import(arguments) => import::import(&setup, arguments),
+        #[cfg(feature = "share")]
+        Command::Key(command) => key::key(&setup, command),
         Command::Approve(arguments) => answer::approve(&setup, arguments),
         Command::Deny(arguments) => answer::deny(&setup, arguments),
         Command::Cancel(arguments) => answer::cancel(&setup, arguments),

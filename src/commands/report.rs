@@ -22,9 +22,16 @@ pub(super) fn report(setup: &Setup, arguments: &ReportArgs) -> Result<Exit, Fail
             Shown::markdown(&(run.report(result_of_tree(&runs, run).as_ref()) + &part))
         }
         ReportFormat::Html => callsheet_report::report(&runs, &found, &folded),
+        ReportFormat::Junit => callsheet_report::junit(&runs, &found, &folded),
+        ReportFormat::Sarif => callsheet_report::sarif(&runs, &found, &folded),
     };
     let own = || {
-        let name = if format == ReportFormat::Md { "report.md" } else { "report.html" };
+        let name = match format {
+            ReportFormat::Md => "report.md",
+            ReportFormat::Html => "report.html",
+            ReportFormat::Junit => "report.xml",
+            ReportFormat::Sarif => "report.sarif",
+        };
         setup.project.join(run_folder(&found.run)).join(name)
     };
     let file = match &arguments.output {
@@ -45,7 +52,12 @@ pub(super) fn report(setup: &Setup, arguments: &ReportArgs) -> Result<Exit, Fail
 
 fn named_form(output: Option<&Path>) -> ReportFormat {
     let extension = output.and_then(Path::extension).and_then(std::ffi::OsStr::to_str);
-    if matches!(extension, Some("md" | "markdown")) { ReportFormat::Md } else { ReportFormat::Html }
+    match extension {
+        Some("md" | "markdown") => ReportFormat::Md,
+        Some("xml") => ReportFormat::Junit,
+        Some("sarif") => ReportFormat::Sarif,
+        _ => ReportFormat::Html,
+    }
 }
 
 /// Writes the file. `own` means that it is in the folder of the run and was not named by the person.

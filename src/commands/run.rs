@@ -22,6 +22,9 @@ const PIPED: &str = include_str!("prompts/piped.md");
 /// How a follow-up and the result of an earlier run are combined.
 const EARLIER: &str = include_str!("prompts/earlier.md");
 
+/// The name that means stdin.
+const STDIN: &str = "-";
+
 /// The request. `-` reads it from stdin.
 pub(super) fn request_text(request: &str) -> Result<String, Failure> {
     if request != "-" {
@@ -81,6 +84,16 @@ pub(super) fn follow_up(setup: &Setup, arguments: &ContinueArgs, request: &str, 
     begin_run(setup, &arguments.work, &Front::new(setup, &arguments.work), entry, called, None)
 }
 
+/// The text of a sheet file. `-` reads it from stdin.
+fn sheet_text(file: &Path) -> Result<String, Failure> {
+    if file.as_os_str() == STDIN {
+        return request_text(STDIN);
+    }
+    let text = std::fs::read(file)
+        .map_err(|error| Failure::usage(format!("can't read the sheet {}: {error}", file.display()), ""))?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
 fn entry(setup: &Setup, front: &Front, arguments: &RunArgs) -> Result<EntrySpec, Failure> {
     let words: Vec<&str> = arguments.request.iter().chain(&arguments.words).map(String::as_str).collect();
     let given = (!words.is_empty()).then(|| words.join(" "));
@@ -90,9 +103,8 @@ fn entry(setup: &Setup, front: &Front, arguments: &RunArgs) -> Result<EntrySpec,
         given => given.map(str::to_owned),
     };
     if let Some(file) = &arguments.sheet {
-        let text = std::fs::read(file)
-            .map_err(|error| Failure::usage(format!("can't read the sheet {}: {error}", file.display()), ""))?;
-        return Ok(EntrySpec::Sheet { text: String::from_utf8_lossy(&text).into_owned(), prompt });
+        let text = sheet_text(file)?;
+        return Ok(EntrySpec::Sheet { text, prompt });
     }
     let prompt = prompt.unwrap_or_default();
     if prompt.trim().is_empty() {
@@ -122,7 +134,10 @@ pub(super) fn run(setup: &Setup, arguments: &RunArgs) -> Result<Exit, Failure> {
         EntrySpec::Prompt(prompt) | EntrySpec::Skill { prompt, .. } | EntrySpec::Template { prompt, .. } => {
             prompt.clone()
         }
-        EntrySpec::Sheet { .. } => arguments.sheet.as_ref().map(|file| file.display().to_string()).unwrap_or_default(),
+        EntrySpec::Sheet { .. } => {
+            let file = arguments.sheet.as_deref().filter(|file| file.as_os_str() != STDIN);
+            file.map_or_else(|| "sheet".to_owned(), |file| file.display().to_string())
+        }
     };
     let called = (arguments.name.as_deref(), words.as_str());
     begin_run(setup, &arguments.work, &front, entry, called, arguments.sheet.as_deref())

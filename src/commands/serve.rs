@@ -1,16 +1,21 @@
-//! `serve`: serves the live page, only on this machine.
+//! `serve`: serves the live page and the interface for programs, only on this machine.
 
 use std::sync::Arc;
 
-use callsheet_app::LocalRuns;
+use callsheet_app::{LocalRuns, RunControl};
 use callsheet_runtime::ports::{Observer, Signal};
 use callsheet_web::Guard;
 
-use crate::cli::{Exit, Failure, ServeArgs};
+use crate::cli::{Exit, Failure, ServeArgs, ServeCommand};
+use crate::config::TokenList;
 use crate::host::Program;
 use crate::setup::Setup;
+use crate::starter::Starter;
 
 pub(super) fn serve(setup: Setup, arguments: &ServeArgs) -> Result<Exit, Failure> {
+    if let Some(ServeCommand::Tokens(tokens)) = &arguments.command {
+        return super::serve_tokens::tokens(&setup, tokens);
+    }
     let runtime = super::runtime()?;
     runtime.block_on(async {
         let listeners = callsheet_web::listen(arguments.port).await.map_err(|error| {
@@ -18,8 +23,9 @@ pub(super) fn serve(setup: Setup, arguments: &ServeArgs) -> Result<Exit, Failure
         })?;
         let guard = Guard::new(listeners.port)?;
         let (address, plain_address) = (guard.address(), guard.plain_address());
+        let api = format!("http://127.0.0.1:{}{}", listeners.port, callsheet_web::PREFIX);
         if setup.json {
-            super::print_json(&serde_json::json!({ "address": address, "plain_address": plain_address }))?;
+            super::print_json(&serde_json::json!({ "address": address, "plain_address": plain_address, "api": api }))?;
         } else {
             tell!(
                 "{} is open at this address, for this machine only, until you press Ctrl-C:",
@@ -27,10 +33,15 @@ pub(super) fn serve(setup: Setup, arguments: &ServeArgs) -> Result<Exit, Failure
             );
             super::print(&format!("{address}\n"))?;
             tell!("If your browser does not find that name: {plain_address}");
+            tell!("For programs with a token: {api}");
         }
+        let clients = Arc::new(TokenList::new(&setup.folders, &setup.project));
+        let starter = Arc::new(Starter::new(setup.clone()));
         let runs = Arc::new(LocalRuns::new(Arc::new(Program::new(setup, Arc::new(Unheard)))));
+        let api = callsheet_web::api(Arc::clone(&runs) as Arc<dyn RunControl>, starter, clients);
+        let router = api.fallback_service(callsheet_web::router(runs, guard));
         tokio::select! {
-            ended = callsheet_web::serve(listeners, callsheet_web::router(runs, guard)) => {
+            ended = callsheet_web::serve(listeners, router) => {
                 ended.map_err(|error| Failure::internal(format!("the page ended: {error}"), ""))?;
             }
             _ = tokio::signal::ctrl_c() => {}

@@ -9,6 +9,8 @@ mod keys;
 mod layers;
 mod schema;
 mod setting;
+#[cfg(feature = "page")]
+mod tokens;
 mod trust;
 
 #[cfg(feature = "mcp")]
@@ -19,6 +21,8 @@ pub use keys::{KEYS, Key, Kind, key};
 pub use layers::{Config, ConfigFault, Notice, Origin, Sources, Value};
 pub use schema::config_schema;
 pub use setting::Setting;
+#[cfg(feature = "page")]
+pub use tokens::{ClientToken, TokenList};
 pub use trust::Trust;
 
 #[cfg(test)]

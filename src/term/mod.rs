@@ -11,6 +11,8 @@ mod person;
 mod piped;
 mod plain;
 mod safe;
+#[cfg(feature = "share")]
+mod secret;
 mod words;
 
 pub use bar::Bar;
@@ -24,6 +26,8 @@ pub use person::{Decision, TerminalPerson, gate_text};
 pub use piped::{Piped, piped};
 pub use plain::{Notices, PlainLines};
 pub use safe::{harmless, one_line};
+#[cfg(feature = "share")]
+pub use secret::ask_secret;
 pub use words::{dollars, duration, outcome_words, sentence, thousands, window_words};
 
 use std::io::IsTerminal;

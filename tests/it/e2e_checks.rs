@@ -66,6 +66,13 @@ fn a_check_that_fails_twice_is_left_to_the_person() {
     assert!(shown.out.contains("The check test FAILED") && shown.out.contains("  | looked\n"), "{}", shown.out);
     garden.expect(5, &["deny", "--resume"]);
     assert!(!garden.path("notes/week.md").exists());
+    let junit = garden.expect(0, &["report", "--format", "junit", "-o", "-"]).out;
+    assert!(junit.contains("tests=\"2\" failures=\"2\" errors=\"0\" skipped=\"0\""), "{junit}");
+    let failed = "message=\"the check test failed\">looked</failure></testcase>";
+    assert!(junit.contains("name=\"write: test\"") && junit.contains(failed), "{junit}");
+    let sarif = json_lines(&garden.expect(0, &["report", "--format", "sarif", "-o", "-"]).out);
+    let rules: Vec<_> = sarif[0]["runs"][0]["results"].as_array().unwrap().iter().map(|one| &one["ruleId"]).collect();
+    assert_eq!(rules, ["task-failed", "check-failed"]);
 }
 
 /// A project cannot set a command by itself.

@@ -21,6 +21,8 @@ fn the_files_are_what_the_code_says() {
     check("skill.schema.json", &front_matter_schema(SkillForm::SingleFile));
     check("skill-folder.schema.json", &front_matter_schema(SkillForm::Folder));
     check("config.schema.json", &config_schema());
+    #[cfg(feature = "page")]
+    check("openapi.json", &callsheet_web::openapi());
 }
 
 /// Values of every type that a key could be given.

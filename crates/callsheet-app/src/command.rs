@@ -143,7 +143,7 @@ impl Order {
 
     /// The id of the message with this number, from 0.
     pub(crate) fn id(&self, message: usize) -> OrderId {
-        OrderId { by: self.by, key: format!("{}/{message}", self.key) }
+        OrderId { by: self.by.clone(), key: format!("{}/{message}", self.key) }
     }
 
     /// Whether a message belongs to this order.

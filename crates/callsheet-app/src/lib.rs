@@ -9,6 +9,7 @@ mod host;
 mod local;
 mod refusal;
 mod report;
+mod starter;
 mod view;
 mod words;
 
@@ -19,6 +20,7 @@ pub use host::Host;
 pub use local::{LocalRuns, Standing, asked_about, find_run, recorded, standing, undo_lines};
 pub use refusal::{Kind, Refusal};
 pub use report::{omitted_rules, result_of_tree};
+pub use starter::{NewRun, RunStarter};
 pub use view::{
     About, CallRecord, Cursor, Decided, Execution, Folded, Joined, Limit, LimitUse, Problem, Question, Review,
     RunLines, RunView, Stage, State, TaskRun, ToolOutput, ToolRun, ToolState, Why, decisions,

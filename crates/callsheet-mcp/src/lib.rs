@@ -17,7 +17,7 @@ mod words;
 
 pub use declared::{DeclaredTool, canonical_name};
 pub use mcp_json::{McpJson, read_mcp_json};
-pub use serve::{NewRun, RunServer, RunStarter};
+pub use serve::RunServer;
 pub use server::Server;
 pub use settings::{Reach, ServerAddress, ServerProgram, ServerSettings};
 pub use tool::server_tools;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use callsheet_app::{Cursor, Order, Refusal, RunCommand, RunControl, RunView};
+use callsheet_app::{Cursor, NewRun, Order, Refusal, RunCommand, RunControl, RunStarter, RunView};
 use callsheet_core::nouns::RunId;
 use callsheet_core::record::AnsweredBy;
 use callsheet_runtime::ports::{GateView, RunSummary};
@@ -20,35 +20,6 @@ use crate::words::say;
 
 /// How many runs `status` lists.
 const LISTED: usize = 20;
-
-/// What a program asks for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NewRun {
-    /// A request in plain words.
-    Request(String),
-    /// A template with its values.
-    Template {
-        /// Its name.
-        name: String,
-        /// Values by the names of its inputs.
-        values: BTreeMap<String, String>,
-    },
-}
-
-/// What the server needs of the program around it besides the runs.
-pub trait RunStarter: Send + Sync {
-    /// Starts a run in a process of its own. Returns when the run has a name.
-    ///
-    /// # Errors
-    /// Why there is no run, in words for a person.
-    fn start(&self, what: NewRun) -> Result<RunId, String>;
-
-    /// Templates by name, each with what it is for.
-    ///
-    /// # Errors
-    /// They cannot be read.
-    fn templates(&self) -> Result<Vec<(String, String)>, String>;
-}
 
 /// A server for one program.
 #[derive(Clone)]
@@ -97,7 +68,7 @@ impl RunServer {
                 self.order(&self.found(&run)?.run, RunCommand::Stop)
             }
             "templates" => {
-                let templates = self.starter.templates()?;
+                let templates = self.starter.templates().map_err(words)?;
                 let templates: Vec<Value> =
                     templates.iter().map(|(name, about)| json!({ "name": name, "about": about })).collect();
                 Ok(json!({ "templates": templates }))
@@ -112,7 +83,7 @@ impl RunServer {
             (None, Some(name)) => NewRun::Template { name, values: arguments.values },
             _ => return Err(say("serve-one-of", &[])),
         };
-        Ok(json!({ "run": self.starter.start(what)? }))
+        Ok(json!({ "run": self.starter.start(what).map_err(words)? }))
     }
 
     fn found(&self, run: &str) -> Result<RunSummary, String> {

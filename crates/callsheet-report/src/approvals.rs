@@ -14,7 +14,7 @@ pub(crate) struct Approval {
     /// What the person answered, and their words, if any.
     pub verdict: &'static str,
     /// Where it was answered; empty if that is not recorded.
-    pub place: &'static str,
+    pub place: String,
     pub words: String,
 }
 
@@ -23,13 +23,13 @@ pub(crate) fn approvals(facts: &[LogEntry]) -> Vec<Approval> {
     let mut all = Vec::new();
     for fact in facts {
         if let Event::GateAnswered(events::GateAnswered { gate, answer, by }) = &fact.event {
-            all.extend(of_gate(gate, answer, by.map(AnsweredBy::words).unwrap_or_default()));
+            all.extend(of_gate(gate, answer, &by.as_ref().map(AnsweredBy::words).unwrap_or_default()));
         }
     }
     all
 }
 
-fn of_gate(gate: &Gate, answer: &Answer, place: &'static str) -> Vec<Approval> {
+fn of_gate(gate: &Gate, answer: &Answer, place: &str) -> Vec<Approval> {
     let (tasks, asked) = match &gate.kind {
         GateKind::BeforeRun(tasks) => (tasks.clone(), "whether to run".to_owned()),
         GateKind::BeforeApply { task, .. } => (vec![task.clone()], "whether to apply the change".to_owned()),
@@ -37,7 +37,7 @@ fn of_gate(gate: &Gate, answer: &Answer, place: &'static str) -> Vec<Approval> {
     };
     let one = |task: Slug| {
         let (approved, verdict, words) = said(answer, &task)?;
-        Some(Approval { task, asked: asked.clone(), approved, verdict, place, words })
+        Some(Approval { task, asked: asked.clone(), approved, verdict, place: place.to_owned(), words })
     };
     tasks.into_iter().filter_map(one).collect()
 }

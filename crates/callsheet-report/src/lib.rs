@@ -4,6 +4,7 @@
 mod approvals;
 mod changes;
 mod cost;
+mod machine;
 mod markdown;
 mod page;
 mod picture;
@@ -13,6 +14,7 @@ mod timeline;
 mod troubles;
 mod zoom;
 
+pub use machine::{junit, sarif};
 pub use markdown::markdown;
 pub use timeline::{TIMELINE_STYLE, timeline};
 pub use zoom::Zoom;

@@ -1,9 +1,11 @@
-//! The live page, which shows the runs of a project in a browser on this machine and accepts commands. It reads the
+//! What `callsheet serve` serves: the interface for programs, and the live page, which shows the runs of a project in a browser on this machine and accepts commands. It reads the
 //! record and gives commands to a [`callsheet_app::RunControl`]. Pages work without scripts. A script only shows
 //! changes as they happen.
 
 mod actions;
+mod api;
 mod app;
+mod connections;
 mod drawn;
 mod guard;
 mod live;
@@ -12,5 +14,6 @@ mod piece;
 mod record;
 mod server;
 
+pub use api::{Client, ClientRight, Clients, KnownClient, PREFIX, api, openapi};
 pub use guard::Guard;
 pub use server::{Listeners, listen, router, serve};

@@ -18,9 +18,12 @@ use callsheet_runtime::shown::Shown;
 use futures_util::future::try_join_all;
 use maud::{Markup, html};
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 
 use crate::actions;
+use crate::api::CONNECTIONS;
 use crate::app::{App, Visit, blocking};
+use crate::connections::Limited;
 use crate::drawn::Drawn;
 use crate::guard::{Guard, Passed, Refused, protect};
 use crate::live::{Watched, changes};
@@ -100,7 +103,11 @@ pub async fn listen(port: u16) -> io::Result<Listeners> {
 /// # Errors
 /// A listener fails.
 pub async fn serve(listeners: Listeners, router: Router) -> io::Result<()> {
-    let serving = listeners.each.into_iter().map(|listener| axum::serve(listener, router.clone()).into_future());
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let serving = listeners.each.into_iter().map(|listener| {
+        let limited = Limited { listener, places: Arc::clone(&places) };
+        axum::serve(limited, router.clone()).into_future()
+    });
     try_join_all(serving).await.map(|_| ())
 }
 

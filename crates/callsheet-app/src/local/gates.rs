@@ -99,7 +99,7 @@ pub(super) fn answer(runs: &Ordered<'_>, run: &RunId) -> Result<Receipt, Refusal
                     GateKind::BeforeRun(_) if *later => Answer::All,
                     _ => verdict(gate, named, "", Verdict::Approve),
                 };
-                message(gate, answer, is_named, order.by)
+                message(gate, answer, is_named, &order.by)
             };
             chosen.map(approve).collect::<Vec<_>>()
         }
@@ -107,14 +107,14 @@ pub(super) fn answer(runs: &Ordered<'_>, run: &RunId) -> Result<Receipt, Refusal
             let chosen = asked.chosen(gates, tasks)?.into_iter();
             let deny = |(gate, named): (&Gate, Vec<Slug>)| {
                 let is_named = asked.is_named(gates, gate, &named);
-                message(gate, verdict(gate, named, because, Verdict::Deny), is_named, order.by)
+                message(gate, verdict(gate, named, because, Verdict::Deny), is_named, &order.by)
             };
             chosen.map(deny).collect()
         }
         RunCommand::Keep { gates, tasks, hunks, edits, because } => {
             let chosen = asked.chosen(gates, tasks)?;
             let gate = asked.change(&chosen)?;
-            vec![parts::message(runs, &asked, gate, (hunks.as_ref(), edits, because), order.by)?]
+            vec![parts::message(runs, &asked, gate, (hunks.as_ref(), edits, because), &order.by)?]
         }
         _ => Vec::new(),
     };
@@ -126,8 +126,8 @@ pub(super) fn answer(runs: &Ordered<'_>, run: &RunId) -> Result<Receipt, Refusal
     Ok(Receipt { notes, ..Receipt::new(run, what, asked.found.owner.as_ref()) })
 }
 
-fn message(gate: &Gate, answer: Answer, named: bool, by: AnsweredBy) -> InboxMessage {
-    InboxMessage::Answer { gate: Some(gate.clone()), answer, named, by: Some(by) }
+fn message(gate: &Gate, answer: Answer, named: bool, by: &AnsweredBy) -> InboxMessage {
+    InboxMessage::Answer { gate: Some(gate.clone()), answer, named, by: Some(by.clone()) }
 }
 
 impl Asked {

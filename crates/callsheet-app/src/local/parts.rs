@@ -23,7 +23,7 @@ pub(super) fn message(
     asked: &Asked,
     gate: &Gate,
     (hunks, edits, because): Kept<'_>,
-    by: AnsweredBy,
+    by: &AnsweredBy,
 ) -> Result<InboxMessage, Refusal> {
     let (store, id) = (&asked.store, &asked.found.run);
     let look = format!("inspect it: callsheet show {id}");
@@ -49,7 +49,7 @@ pub(super) fn message(
         .iter()
         .filter_map(|hunk| verdict(hunk).map(|verdict| HunkPick { number: hunk.number, verdict }))
         .collect();
-    let whole = |answer| InboxMessage::Answer { gate: Some(gate.clone()), answer, named: true, by: Some(by) };
+    let whole = |answer| InboxMessage::Answer { gate: Some(gate.clone()), answer, named: true, by: Some(by.clone()) };
     if picks.is_empty() {
         return Ok(whole(Answer::Deny { words: because.to_owned() }));
     }
@@ -59,7 +59,7 @@ pub(super) fn message(
     let part = PartAnswer { hunks: picks, words: because.to_owned() };
     match part_fault(&**store, &asked.run, gate, &part)? {
         Some(fault) => Err(Refusal::usage(format!("can't apply the edited change: {fault}"), look)),
-        None => Ok(InboxMessage::Part { gate: Some(gate.clone()), part, by: Some(by) }),
+        None => Ok(InboxMessage::Part { gate: Some(gate.clone()), part, by: Some(by.clone()) }),
     }
 }
 

@@ -39,7 +39,7 @@ pub fn decisions(entries: &[LogEntry]) -> Vec<Decided> {
         {
             let shown = run.pending_changes(task, exec, *set).and_then(|changes| changes.diff.clone());
             let set = (task.clone(), exec.clone(), *set);
-            decided.push(Decided { set, gate: *n, answer: answer.clone(), by: *by, shown });
+            decided.push(Decided { set, gate: *n, answer: answer.clone(), by: by.clone(), shown });
         }
         if run.apply(entry).is_err() {
             break;

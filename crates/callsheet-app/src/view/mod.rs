@@ -2,6 +2,7 @@
 //! the same.
 
 mod about;
+mod asked;
 mod decided;
 mod folded;
 mod lines;

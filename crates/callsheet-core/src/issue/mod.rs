@@ -13,6 +13,7 @@ use crate::nouns::Phase;
 
 /// Lines of the original text, 1-based and inclusive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(from = "(u32, u32)", into = "(u32, u32)")]
 pub struct Span {
     /// First line.
@@ -35,6 +36,7 @@ impl From<Span> for (u32, u32) {
 
 /// Whether an issue rejects the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// Refuses it.
@@ -45,6 +47,7 @@ pub enum Severity {
 
 /// One repair that was made. Excerpts are at most 120 characters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Repair {
     /// The kind of repair.
     pub code: RepairCode,
@@ -61,6 +64,7 @@ pub struct Repair {
 
 /// Where an issue is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Location {
     /// Phase of the text.
     pub phase: Phase,
@@ -82,6 +86,7 @@ pub struct Location {
 
 /// What is wrong, where, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Issue {
     /// Code.
     pub code: IssueCode,

@@ -6,6 +6,7 @@ use super::{Reference, Task, ToolCall};
 
 /// The phase a model call belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// Choosing the skill for a request, or for a task that a list gives none (spec 2.3).
@@ -30,6 +31,7 @@ pub enum Phase {
 
 /// A refinement (spec 3.7). Each present key replaces the task's value; absent keys do not change it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Refinement {
     /// New `What is needed`.
     pub need: Option<String>,

@@ -12,7 +12,12 @@ macro_rules! text_id {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(transparent)]
-        pub struct $name(#[serde(with = "shared")] Arc<str>);
+        #[cfg_attr(test, derive(schemars::JsonSchema))]
+        pub struct $name(
+            #[serde(with = "shared")]
+            #[cfg_attr(test, schemars(with = "String"))]
+            Arc<str>,
+        );
 
         impl $name {
             /// Wraps a text that already satisfies the rule of this identifier.

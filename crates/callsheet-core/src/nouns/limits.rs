@@ -66,6 +66,7 @@ impl LimitRange {
 
 /// The limits that one task sets. Absent ones come from its parent or from `Limits`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct TaskLimits {
     /// Assistant messages of one handler.

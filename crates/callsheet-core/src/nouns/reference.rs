@@ -8,6 +8,7 @@ use super::Slug;
 
 /// A Markdown link in a task: `[title](target)`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Reference {
     /// Link text. May be empty.
     pub title: String,
@@ -17,6 +18,7 @@ pub struct Reference {
 
 /// A part of a file, task output or page (spec 5.3).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Fragment {
     /// 1-based, inclusive lines.
@@ -32,6 +34,7 @@ pub enum Fragment {
 
 /// A part of the sheet itself (`plan:`).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PlanPart {
     /// The person's request.
@@ -44,6 +47,7 @@ pub enum PlanPart {
 
 /// Canonical targets of spec 5.1. `Display` gives the canonical text, which reads back as the same value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Target {
     /// `project_description`.

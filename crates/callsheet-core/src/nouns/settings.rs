@@ -24,6 +24,7 @@ macro_rules! with_defaults {
 
 /// When an optional phase takes place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Policy {
     /// Only if it adds something.
@@ -48,6 +49,7 @@ impl Policy {
 
 /// How the results of several execution runs are merged (spec 3.12).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum MergePolicy {
     /// By code.
@@ -103,6 +105,7 @@ pub enum Headless {
 with_defaults! {
 /// Token budgets of prompts (spec 5.8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Budget {
     /// For one reference at execution.

@@ -6,6 +6,7 @@ use super::{BlobId, MergePolicy, Policy, ToolCall};
 
 /// How a skill's tasks are executed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SkillMode {
     /// Tool calls are fixed before the run, and the model evaluates their output.
@@ -23,6 +24,7 @@ pub enum SkillMode {
 
 /// How an `interpret` task divides its tool calls and references among evaluations (spec 10.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ExecutionMode {
     /// One evaluation for each tool call, each with all references. Without calls, one for all references if they fit
@@ -37,6 +39,7 @@ pub enum ExecutionMode {
 
 /// Limits that a skill sets for its own tasks (spec 7.3). `None` means the run's limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct SkillLimits {
     /// Turns of a loop task.
@@ -60,6 +63,7 @@ pub struct SkillLimits {
 /// What the run machine must know about a skill. Pinned in the log when a list is adopted, so a changed file on disk
 /// never changes a run (spec 7.5).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct SkillPolicy {
     /// Hash of the whole skill text. The text itself is a blob.
@@ -119,6 +123,7 @@ impl SkillPolicy {
 
 /// The form of the skill's file (spec 7.1, 7.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SkillForm {
     /// `<name>/SKILL.md`: one body for both stages.
@@ -129,6 +134,7 @@ pub enum SkillForm {
 
 /// Where a skill was found, strongest first (spec 7.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SkillLayer {
     /// `.callsheet/skills/`.
@@ -149,6 +155,7 @@ pub enum SkillLayer {
 
 /// Layer and path of a skill's file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SkillSource {
     /// Layer.
     pub layer: SkillLayer,
@@ -158,6 +165,7 @@ pub struct SkillSource {
 
 /// A skill that was read and checked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Skill {
     /// Name in the catalog.
     pub name: String,

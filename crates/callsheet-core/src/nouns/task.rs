@@ -6,6 +6,7 @@ use super::{Policy, Reference, Slug, ToolCall};
 
 /// One unit of work, with the keys of spec 3.3.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Task {
     /// Its display name. The host fills it in if the author gave none (spec 6.1).
     pub name: String,
@@ -43,6 +44,7 @@ pub struct Task {
 
 /// How a task is done once for each item (spec 3.16).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ForEach {
     /// The name of the placeholder `{name}`, which stands for the item.
     pub name: String,
@@ -76,6 +78,7 @@ impl Task {
 
 /// One `### Task section N`. Its tasks run in parallel (spec 2.6).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Step {
     /// Tasks in the order written.
     pub tasks: Vec<Task>,
@@ -83,6 +86,7 @@ pub struct Step {
 
 /// The purpose of the list, and what it says about its own completeness.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Goals {
     /// The body of `Goals / summary` without marker lines. Empty if the list has none.
     pub text: String,
@@ -96,6 +100,7 @@ pub struct Goals {
 
 /// Ordered steps with their goals.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskList {
     /// Goals and markers.
     pub goals: Goals,

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 /// What a tool can do outside the run directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ToolEffect {
     /// Only looks.
@@ -17,6 +18,7 @@ pub enum ToolEffect {
 
 /// Whether a call that started but did not finish may be made again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "PascalCase")]
 pub enum RepeatClass {
     /// Repeating only reads again.
@@ -75,6 +77,7 @@ pub fn canonical_tools<'a>(written: &str, tools: impl Iterator<Item = &'a ToolSp
 
 /// One call of a tool. Rendered with the keys in this order (spec 9.1).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ToolCall {
     /// Tool name.
     pub name: String,

@@ -1,9 +1,12 @@
 //! Where a person answered.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 /// Where an approval was answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AnsweredBy {
     /// By somebody at a terminal that shows the run.
@@ -16,6 +19,10 @@ pub enum AnsweredBy {
     Editor,
     /// By a program that the person lets answer (spec 13.5).
     Client,
+    /// By a program whose token of this name may approve (spec 11.22).
+    Api(String),
+    /// By somebody who signed it elsewhere with this key (spec 14.4).
+    Signed(String),
     /// By a setting for the whole run from before it began.
     Flag,
     /// By a grant for commands of its kind (spec 11.14).
@@ -24,15 +31,18 @@ pub enum AnsweredBy {
 
 impl AnsweredBy {
     /// In words that follow the verdict: `approved at the terminal`.
-    pub fn words(self) -> &'static str {
-        match self {
+    pub fn words(&self) -> Cow<'static, str> {
+        let words = match self {
             Self::Terminal => "at the terminal",
             Self::Command => "by a command",
             Self::Page => "on the page",
             Self::Editor => "in an editor",
             Self::Client => "by a program that may approve",
+            Self::Api(name) => return format!("by the program {name}, which may approve").into(),
+            Self::Signed(key) => return format!("elsewhere, signed with {key}").into(),
             Self::Flag => "in advance, by a flag",
             Self::Grant => "in advance, by a grant",
-        }
+        };
+        words.into()
     }
 }

@@ -8,6 +8,7 @@ use crate::nouns::{Goals, SkillPolicy, Slug, Task, TaskList};
 
 /// A task of an adopted list, and how it relates to an earlier one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlannedTask {
     /// The task, with name and slug filled in.
     pub task: Task,
@@ -26,6 +27,7 @@ pub struct PlannedTask {
 
 /// A task that a reply removes from the plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Removal {
     /// The task.
     pub task: Slug,
@@ -36,6 +38,7 @@ pub struct Removal {
 /// An accepted list. A reply adds to the plan: tasks that it does not name stay unchanged. A person's edit is the whole
 /// plan: tasks that it leaves out do not start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AdoptedList {
     /// Goals and markers. An empty text keeps the former goals.
     pub goals: Goals,
@@ -53,6 +56,7 @@ pub struct AdoptedList {
 
 /// What a list contains besides its tasks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Beside {
     /// Tasks that a reply removes from the plan.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -111,6 +111,7 @@ pub struct Closed {
 
 /// The result of looking up the context of a task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Retrieval {
     /// What was found, as JSON.

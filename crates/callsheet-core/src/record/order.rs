@@ -6,6 +6,7 @@ use super::AnsweredBy;
 
 /// Which order it is, and where it was given. An order that is given again has the same key, and no effect.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OrderId {
     /// Where it was given.
     pub by: AnsweredBy,

@@ -11,6 +11,7 @@ pub type CallNo = u32;
 
 /// The earlier call whose reply another call reuses, because both ask the same.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReusedCall {
     /// The run of the earlier call. `None` means this run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -30,6 +31,7 @@ impl ReusedCall {
 /// Identifies one model call. `n` counts the calls of the same (phase, task, run) over the whole log, so a key is never
 /// used twice.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CallKey {
     /// Phase.
     pub phase: Phase,
@@ -46,6 +48,7 @@ pub struct CallKey {
 
 /// Identifies an effect. Equal keys mean the same piece of work, so the driver never performs one twice at once.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EffectKey {
     /// A model call.
@@ -151,6 +154,7 @@ pub enum EffectKey {
 
 /// The result of checking a change set (spec 10.10).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CheckEnd {
     /// The command exited with 0.
@@ -163,6 +167,7 @@ pub enum CheckEnd {
 
 /// A check of a change set and its result (spec 10.10).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CheckReport {
     /// Name of the check.
     pub name: String,
@@ -176,6 +181,7 @@ pub struct CheckReport {
 
 /// Which approval is requested (spec 11.2).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum GateKind {
     /// Before tasks that change files run: the offered tasks, in sheet order.
@@ -202,6 +208,7 @@ pub enum GateKind {
 
 /// One request for approval. `n` counts the gates of a run, so an answer to an older gate never counts for a newer one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Gate {
     /// From 1.
     pub n: u32,
@@ -211,6 +218,7 @@ pub struct Gate {
 
 /// A person's answer to a gate (spec 11.5).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
     /// This and later before-run gates of the run.
@@ -243,6 +251,7 @@ pub enum Answer {
 
 /// What a person skipped of a change set (spec 11.4).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RefusedPart {
     /// Unified diff from the kept part to the proposed change.
     pub diff: BlobId,
@@ -255,6 +264,7 @@ pub struct RefusedPart {
 
 /// Yes or no.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Approved.
@@ -265,6 +275,7 @@ pub enum Verdict {
 
 /// How a run begins (spec 2.2).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Entry {
     /// A request that a plan call turns into a list.
@@ -305,6 +316,7 @@ impl Entry {
 
 /// How a run ended or why it waits (spec 2.15).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// Nothing is pending, and no task failed, was denied or is blocked.
@@ -355,6 +367,7 @@ impl Outcome {
 
 /// Why a model call gave no reply, after the driver's sends (spec 12.1-12.3).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CallFault {
     /// The connection, TLS or a timeout failed, the stream broke or was empty, or the status was 408, 425, 429 or 5xx.
@@ -378,6 +391,7 @@ pub enum CallFault {
 
 /// The sizes and the size limits of a prompt and a reply (spec "Templates" 9). A limit of 0 means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct CallSizes {
     /// Estimated tokens of the prompt.
@@ -392,6 +406,7 @@ pub struct CallSizes {
 
 /// What a call cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Usage {
     /// Tokens read.
@@ -413,6 +428,7 @@ impl Usage {
 
 /// When references are checked, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ReferenceStage {
     /// To decide whether refinement can be skipped (spec 2.12).
@@ -423,6 +439,7 @@ pub enum ReferenceStage {
 
 /// A details file of a result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DetailBlob {
     /// One path component.
     pub filename: String,
@@ -432,6 +449,7 @@ pub struct DetailBlob {
 
 /// One file of a change set: its content before and after.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FileChange {
     /// Relative to the project root.
     pub path: String,
@@ -446,6 +464,7 @@ pub struct FileChange {
 
 /// All changes of one reply or write call, validated together (spec 3.10).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ChangeSet {
     /// Files in path order, without duplicates.
     pub files: Vec<FileChange>,
@@ -455,6 +474,7 @@ pub struct ChangeSet {
 
 /// The content of an execution or merge reply, with texts as blobs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ResultParts {
     /// Summary text.
     pub summary: String,
@@ -488,6 +508,7 @@ pub struct ResultParts {
 
 /// References that do not fit into one prompt together (spec 5.8, 10.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Apart {
     /// Their tokens, each within its own limit.
     pub tokens: u64,
@@ -497,6 +518,7 @@ pub struct Apart {
 
 /// What the run machine must know about a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ToolPolicy {
     /// Effect on the world.
     pub effect: ToolEffect,
@@ -544,6 +566,7 @@ impl ToolPolicy {
 
 /// A prompt template in the version that a run used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PromptFile {
     /// Path as shown to a person. `bundled` for a bundled template.
     pub source: String,
@@ -553,6 +576,7 @@ pub struct PromptFile {
 
 /// The result of a tool call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ToolRecord {
     /// Text for the model. An error text is output too, and is marked.

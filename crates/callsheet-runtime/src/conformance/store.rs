@@ -221,7 +221,7 @@ pub fn messages_wait_until_discarded(world: &impl World) {
         InboxMessage::Cancel,
     ];
     let by = AnsweredBy::Page;
-    let order = |number: usize| Some(OrderId { by, key: format!("k/{number}") });
+    let order = |number: usize| Some(OrderId { by: by.clone(), key: format!("k/{number}") });
     let posted: Vec<Posted> =
         messages.into_iter().enumerate().map(|(n, message)| Posted { order: order(n), message }).collect();
     for message in &posted {

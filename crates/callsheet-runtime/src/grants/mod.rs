@@ -98,6 +98,8 @@ pub enum GrantedThing {
     Script,
     /// Changes of files that are applied without being asked about: of files below the project that match this pattern.
     Changes(String),
+    /// Runs and approvals from elsewhere that are signed with this key.
+    Approver(String),
 }
 
 impl GrantedThing {
@@ -114,6 +116,7 @@ impl GrantedThing {
             Self::Tool(tool) => format!("tool {}", visible_line(&tool.tool)),
             Self::Script => "script".to_owned(),
             Self::Changes(pattern) => format!("changes {}", visible_line(pattern)),
+            Self::Approver(key) => format!("approver {}", visible_line(key)),
         }
     }
 }
@@ -274,7 +277,11 @@ impl Grant {
             GrantedThing::Read(path) => granted.shown.push(path.clone()),
             GrantedThing::Variable(name) => granted.variables.push(name.clone()),
             GrantedThing::Protected(below) => granted.protected.push(below.clone()),
-            GrantedThing::Command(_) | GrantedThing::Tool(_) | GrantedThing::Script | GrantedThing::Changes(_) => {}
+            GrantedThing::Command(_)
+            | GrantedThing::Tool(_)
+            | GrantedThing::Script
+            | GrantedThing::Changes(_)
+            | GrantedThing::Approver(_) => {}
         }
     }
 }

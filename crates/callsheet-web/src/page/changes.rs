@@ -38,7 +38,7 @@ pub(crate) fn pieces(page: &RunPage<'_>, pieces: &mut Vec<Piece>) -> Result<(), 
         let reverted = applied().any(|(of, set)| of.task.slug == *task && set.set == one.set.2 && set.reverted);
         let (mark, words) = verdict(&one.answer, reverted);
         let shown = one.shown.as_ref().map(|id| blob(page, id)).transpose()?.unwrap_or_default();
-        let place = one.by.map(AnsweredBy::words).unwrap_or_default();
+        let place = one.by.as_ref().map(AnsweredBy::words).unwrap_or_default();
         let words = html! { span.soft { (place) } " " (words) };
         let mut inner = change(page, task, &mark, &words, &shown);
         if let Answer::Part { refused, .. } = &one.answer {

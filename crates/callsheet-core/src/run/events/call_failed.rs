@@ -12,6 +12,7 @@ use super::{Checked, Line, Recorded, Stale};
 
 /// A model call gave no reply.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CallFailed {
     /// The call.
     pub key: CallKey,

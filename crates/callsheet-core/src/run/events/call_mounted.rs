@@ -14,6 +14,7 @@ use super::{Checked, Recorded};
 
 /// A call starts a template: its tree is executed below the task, in this run (spec "Templates" 16).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CallMounted {
     /// The task that made the call.
     pub task: Slug,
@@ -22,6 +23,7 @@ pub struct CallMounted {
     /// The id of the call.
     pub call: String,
     /// The tree that is executed, with its arguments bound.
+    #[cfg_attr(test, schemars(with = "serde_json::Map<String, serde_json::Value>"))]
     pub tree: Box<Tree>,
     /// The templates of the tree that the record already contains, as in the last tree that contains them.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]

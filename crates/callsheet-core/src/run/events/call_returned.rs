@@ -12,6 +12,7 @@ use super::{blobs, Checked, Recorded, Stale};
 
 /// The template of a call returned or could not begin. What it gave is the result of the execution.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CallReturned {
     /// The task that made the call.
     pub task: Slug,

@@ -15,6 +15,7 @@ use super::{Checked, Recorded};
 
 /// A turn of a loop task asks for tool calls. Equal earlier calls may answer some of them (spec 10.7).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CallsAsked {
     /// The model call.
     pub key: CallKey,

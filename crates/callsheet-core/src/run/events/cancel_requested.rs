@@ -10,6 +10,7 @@ use super::{Checked, Line, Recorded};
 
 /// A person asked to stop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CancelRequested {}
 
 impl Recorded for CancelRequested {

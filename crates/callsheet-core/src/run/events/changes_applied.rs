@@ -14,6 +14,7 @@ use super::{blobs, Checked, Line, Recorded, Stale};
 
 /// A change set is on disk as a whole. It equals the pending set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ChangesApplied {
     /// Task.
     pub task: Slug,

@@ -14,6 +14,7 @@ use super::{Checked, Line, Recorded};
 
 /// A change set was checked on a copy of the project (spec 10.10).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ChangesChecked {
     /// Task.
     pub task: Slug,

@@ -14,6 +14,7 @@ use super::{blobs, Checked, Recorded};
 /// A file of a change set changed before the set was applied, or while a gate shows it. Nothing of the set is on
 /// disk. A set that fits the current files replaces it, under the next number of the task (spec 3.10).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ChangesRebased {
     /// Task.
     pub task: Slug,

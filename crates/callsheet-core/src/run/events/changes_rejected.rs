@@ -14,6 +14,7 @@ use super::{Checked, Line, Recorded};
 
 /// A change set could not be applied. Nothing of it is on disk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ChangesRejected {
     /// Task.
     pub task: Slug,

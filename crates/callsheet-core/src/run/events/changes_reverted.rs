@@ -11,6 +11,7 @@ use super::{Checked, Recorded, Stale, When};
 
 /// A person reverted applied changes after the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ChangesReverted {
     /// Task.
     pub task: Slug,

@@ -13,6 +13,7 @@ use super::{Checked, Recorded};
 
 /// An interrupted apply was rolled back. Nothing of it is on disk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ChangesRolledBack {
     /// Task.
     pub task: Slug,

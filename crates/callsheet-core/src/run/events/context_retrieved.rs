@@ -11,6 +11,7 @@ use super::{Checked, Recorded};
 
 /// The context of a task of the tree was looked up (spec "Templates" 5, 13).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ContextRetrieved {
     /// Task.
     pub task: Slug,

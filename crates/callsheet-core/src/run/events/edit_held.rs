@@ -13,6 +13,7 @@ use super::{Recorded, When};
 /// An edit of the sheet is faulty. Until it is corrected, these tasks do not start, and the run does not end by
 /// itself (spec 2.18).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EditHeld {
     /// The tasks that the edit changes or removes. `None` if the sheet is correct again.
     pub tasks: Option<BTreeSet<Slug>>,

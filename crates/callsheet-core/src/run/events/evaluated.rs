@@ -11,6 +11,7 @@ use super::{blobs, Checked, Recorded};
 
 /// Pure code evaluated a task of the tree: opened, judged or closed it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Evaluated {
     /// Task.
     pub task: Slug,
@@ -19,6 +20,7 @@ pub struct Evaluated {
     #[serde(rename = "number")]
     pub n: u32,
     /// The result.
+    #[cfg_attr(test, schemars(with = "serde_json::Value"))]
     pub step: Step,
 }
 

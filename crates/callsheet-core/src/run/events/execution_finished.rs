@@ -14,6 +14,7 @@ use super::{blobs, Checked, Line, Recorded, Stale};
 
 /// The execution reply of an `interpret` task, or the final reply of a loop task, was accepted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ExecutionFinished {
     /// The call.
     pub key: CallKey,

@@ -14,6 +14,7 @@ use super::{blobs, Checked, Recorded, Stale};
 /// Code merged the executions of a task (spec 3.12). A merge by a model is recorded as `ExecutionFinished` with the
 /// phase `merge`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ExecutionsMerged {
     /// Task.
     pub task: Slug,

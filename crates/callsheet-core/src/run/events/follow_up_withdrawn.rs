@@ -13,6 +13,7 @@ use super::{Checked, Recorded, When};
 /// A person withdraws a follow-up that has no list yet (spec 2.17). The run returns to the outcome that it had
 /// before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FollowUpWithdrawn {
     /// The outcome that the run had before.
     pub outcome: Outcome,

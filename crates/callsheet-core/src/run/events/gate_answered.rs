@@ -14,6 +14,7 @@ use super::{blobs, Checked, Line, Recorded};
 
 /// A gate was answered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GateAnswered {
     /// The gate, with the number under which it asked.
     pub gate: Gate,
@@ -54,7 +55,7 @@ impl Recorded for GateAnswered {
             Answer::Deny { .. } => "denied",
             Answer::Stop => "stopped at the gate",
         };
-        let by = self.by.map(|by| format!(" {}", by.words())).unwrap_or_default();
+        let by = self.by.as_ref().map(|by| format!(" {}", by.words())).unwrap_or_default();
         let what = match &self.gate.kind {
             GateKind::BeforeApply { task, .. } => format!("{task}: changes"),
             GateKind::BeforeCall { task, .. } => format!("{task}: call"),

@@ -13,6 +13,7 @@ use super::{Checked, Recorded};
 
 /// The reply that answers the request from several results was read (spec 2.15).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Joined {
     /// The call.
     pub key: CallKey,

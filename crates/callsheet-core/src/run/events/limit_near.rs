@@ -11,6 +11,7 @@ use super::{Line, Recorded};
 /// Most of a limit is used. The limit is of the run or of a task of its tree. The event is recorded once for each
 /// limit and bound, so that viewers report it once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LimitNear {
     /// The task of the tree. `None` for a limit of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -11,6 +11,7 @@ use super::{Checked, Line, Recorded, When};
 
 /// A person raised a limit of the run or of a task. The new bound is valid from here on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LimitRaised {
     /// The limit, by the name by which a person sets it. A limit of a task is written as `TASK.NAME`.
     pub limit: String,

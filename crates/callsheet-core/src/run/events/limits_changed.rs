@@ -14,6 +14,7 @@ use super::{Checked, Recorded};
 /// The limits of recorded templates, and nothing else, changed in their files. The new limits are valid from here on
 /// (spec "Templates" 9).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LimitsChanged {
     /// The limits of each task, in document order, by the name of the template.
     pub limits: BTreeMap<String, Vec<TaskLimits>>,

@@ -13,6 +13,7 @@ use super::{blobs, Checked, Line, Recorded, Stale};
 
 /// The origin of an adopted list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ListOrigin {
     /// A plan or iteration reply.
@@ -26,6 +27,7 @@ pub enum ListOrigin {
 
 /// A list was accepted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ListAdopted {
     /// Its origin.
     pub origin: ListOrigin,

@@ -13,6 +13,7 @@ use super::{Checked, Recorded};
 
 /// A list was read in which tasks have no skill. Each task gets a skill before the list is adopted (spec 2.3).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ListDrafted {
     /// The call.
     pub key: CallKey,

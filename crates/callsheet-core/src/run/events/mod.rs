@@ -108,6 +108,7 @@ macro_rules! events {
 
         /// An event: the result of something that the driver did. The machine only folds it.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[cfg_attr(test, derive(schemars::JsonSchema))]
         #[serde(tag = "event", rename_all = "snake_case")]
         #[allow(missing_docs, reason = "each event is described where its struct is")]
         pub enum Event {

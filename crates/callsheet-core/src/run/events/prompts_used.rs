@@ -12,6 +12,7 @@ use super::Recorded;
 /// Prompt templates are used for the first time in this run, or with another text than before (spec 8.1). The event
 /// is recorded before the calls that use them. A resume records those that changed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PromptsUsed {
     /// The source of each template and the hash of its text, by key.
     pub prompts: BTreeMap<String, PromptFile>,

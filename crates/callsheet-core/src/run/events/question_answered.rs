@@ -13,6 +13,7 @@ use super::{Checked, Line, Recorded};
 
 /// A question of a tool was answered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct QuestionAnswered {
     /// Task.
     pub task: Slug,

@@ -17,6 +17,7 @@ use super::{Checked, Line, Recorded, Stale};
 
 /// The references of a task were resolved. Issues of severity error mean that they are not valid.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReferencesChecked {
     /// Task.
     pub task: Slug,

@@ -15,6 +15,7 @@ use super::{Checked, Line, Recorded};
 
 /// A model replied. Nothing has acted on the reply yet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReplyReceived {
     /// The call.
     pub key: CallKey,

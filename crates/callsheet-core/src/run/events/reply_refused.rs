@@ -14,6 +14,7 @@ use super::{Checked, Line, Recorded, Stale};
 
 /// A reply was refused, because it has at least one issue of severity error.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReplyRefused {
     /// The call.
     pub key: CallKey,

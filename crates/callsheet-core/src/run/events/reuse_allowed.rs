@@ -10,6 +10,7 @@ use super::{Line, Recorded};
 /// A person lets calls of this run reuse the replies of another run's calls with exactly the same request (spec
 /// 2.18).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReuseAllowed {
     /// The other run.
     pub run: RunId,

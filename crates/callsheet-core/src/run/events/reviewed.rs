@@ -15,6 +15,7 @@ use super::{Checked, Line, Recorded};
 
 /// The reply of a review was read (spec 10.9). A reply without a verdict counts as complete, with a warning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Reviewed {
     /// The call.
     pub key: CallKey,

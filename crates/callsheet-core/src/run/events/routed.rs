@@ -13,6 +13,7 @@ use super::{Checked, Recorded};
 
 /// The reply of a routing call was read (spec 2.3). If the request is a single task, its list is adopted instead.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Routed {
     /// The call.
     pub key: CallKey,

@@ -11,6 +11,7 @@ use super::{Checked, Recorded};
 
 /// The report is written and the run has ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunConcluded {
     /// How the run ended.
     pub outcome: Outcome,

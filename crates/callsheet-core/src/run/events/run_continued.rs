@@ -12,10 +12,12 @@ use super::{Checked, Line, Recorded, When};
 /// A person follows up on an ended run (spec 2.17). The run is resumed, and a model makes a list from the text. The
 /// text counts as a follow-up once that list is accepted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunContinued {
     /// The text, verbatim.
     pub text: String,
     /// The settings from here on.
+    #[cfg_attr(test, schemars(with = "serde_json::Map<String, serde_json::Value>"))]
     pub settings: Settings,
 }
 

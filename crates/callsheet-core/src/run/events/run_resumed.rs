@@ -13,8 +13,10 @@ use super::{Line, Recorded, When};
 /// A process resumes the run: what was in flight is settled (spec 2.18), waiting ends, and rounds are counted from 1
 /// again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunResumed {
     /// The settings from here on.
+    #[cfg_attr(test, schemars(with = "serde_json::Map<String, serde_json::Value>"))]
     pub settings: Settings,
 }
 

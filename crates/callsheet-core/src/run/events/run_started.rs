@@ -12,12 +12,14 @@ use super::{Line, Recorded, When};
 
 /// The first event of every run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunStarted {
     /// The name of the run.
     pub run: RunId,
     /// How the run begins.
     pub entry: Entry,
     /// The settings.
+    #[cfg_attr(test, schemars(with = "serde_json::Map<String, serde_json::Value>"))]
     pub settings: Settings,
     /// The policies of the registered tools, by canonical name. A tool that is not listed counts as `Write`, `Once`
     /// (spec 11.1).

@@ -13,6 +13,7 @@ use super::{Checked, Recorded};
 /// Nobody can answer what waits. The process ends, and the run can be resumed. The event is recorded when only gates
 /// and questions are outstanding and all of them were tried. They stay open until an answer or a resume.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunWaiting {
     /// `approval_required` or `input_required`.
     pub outcome: Outcome,

@@ -10,6 +10,7 @@ use super::{Recorded, When};
 /// `sheet.md` is about to be written with this content. A file with this content does not count as edited (spec
 /// 2.18).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SheetRendered {
     /// The hash of the content.
     pub hash: BlobId,

@@ -15,6 +15,7 @@ use super::{is_zero, Checked, Recorded};
 
 /// An effect is about to be performed. The event precedes the performance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Started {
     /// The effect.
     pub effect: EffectKey,

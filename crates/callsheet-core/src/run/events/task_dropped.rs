@@ -15,6 +15,7 @@ use super::{Checked, Line, Recorded, Stale};
 
 /// A person removes a task that has not started to run from the list, or a failed item of a template (spec 2.18).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskDropped {
     /// Task.
     pub task: Slug,

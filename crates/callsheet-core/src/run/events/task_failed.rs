@@ -13,6 +13,7 @@ use super::{Checked, Line, Recorded};
 
 /// A task cannot continue for a reason outside the model's replies, such as a lost skill.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskFailed {
     /// Task.
     pub task: Slug,

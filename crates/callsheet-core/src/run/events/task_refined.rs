@@ -13,6 +13,7 @@ use super::{Checked, Recorded, Stale};
 
 /// A refinement was accepted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskRefined {
     /// The call.
     pub key: CallKey,

@@ -17,6 +17,7 @@ use super::{blobs, Checked, Line, Recorded, Stale};
 
 /// A person has an ended task repeated (spec 2.18).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskRetried {
     /// Task.
     pub task: Slug,

@@ -13,6 +13,7 @@ use super::{blobs, Checked, Line, Recorded};
 
 /// A tool call ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ToolFinished {
     /// Task.
     pub task: Slug,

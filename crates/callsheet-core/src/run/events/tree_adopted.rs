@@ -10,8 +10,10 @@ use super::{Checked, Recorded};
 
 /// The task tree of a template run. It is executed as recorded, even if the template files change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TreeAdopted {
     /// The whole tree.
+    #[cfg_attr(test, schemars(with = "serde_json::Map<String, serde_json::Value>"))]
     pub tree: Box<Tree>,
 }
 

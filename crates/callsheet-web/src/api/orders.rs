@@ -1,0 +1,272 @@
+//! Orders to runs. Each has a key, and says on which revision of the run it was decided.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::extract::State;
+use callsheet_app::{Arrival, Cursor, Order, Receipt, RunCommand};
+use callsheet_core::nouns::{ExecutionId, Slug};
+use callsheet_runtime::ports::AskingCall;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::access::{Approving, Client, Steering};
+use super::answer::{Answer, Answered};
+use super::problem::{Code, Problem};
+use super::reading::{At, Body, key};
+use super::runs::{RunName, summary, with_run};
+use super::{Api, Shared, blocking};
+
+/// What came of an order.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Done {
+    run: RunName,
+    /// `sent`: a process drives the run and has it now. `saved`: it takes effect when the run is resumed. `done`: it is
+    /// done.
+    arrival: &'static str,
+    /// What happened, in words.
+    what: String,
+    /// Further notes.
+    notes: Vec<String>,
+}
+
+impl Done {
+    fn of(receipt: Receipt) -> Self {
+        let arrival = match receipt.arrival {
+            Arrival::Sent { .. } => "sent",
+            Arrival::Saved => "saved",
+            Arrival::Done => "done",
+        };
+        Self { run: receipt.run.to_string(), arrival, what: receipt.words(), notes: receipt.notes }
+    }
+}
+
+/// Gives a command, decided on this revision.
+async fn give(
+    api: &Arc<Api>,
+    client: Client,
+    run: String,
+    (given, revision): (String, u64),
+    command: RunCommand,
+) -> Answered<Done> {
+    let key = key(&client.name, &given)?;
+    blocking(api, move |api| {
+        let (found, now) = with_run(api, &run, |found, view| Ok((found.clone(), view.cursor().0)))?;
+        if revision > now {
+            let what = format!("revision {revision} is not recorded; the run is at {now}");
+            return Err(Problem::new(Code::NotNow, what, "send the revision that you looked at"));
+        }
+        let order = Order { by: client.by(), key, revision: Some(Cursor(revision)), command };
+        let receipt = api.runs.order(&found.run, &order)?;
+        api.record.forget_list();
+        Ok(Answer::ok(Done::of(receipt)))
+    })
+    .await
+}
+
+/// Numbers of gates, of which there must be some: an approval says what it approves.
+fn named(gates: Vec<u32>) -> Result<Vec<u32>, Problem> {
+    if gates.is_empty() {
+        return Err(Problem::new(Code::BadRequest, "`gates` is empty", "name the gates that you looked at"));
+    }
+    Ok(gates)
+}
+
+/// An approval.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ApproveBody {
+    /// The key of this order. The same order that is sent again has the same key, and no second effect.
+    key: String,
+    /// The revision on which it was decided.
+    revision: u64,
+    /// The gates that are approved.
+    gates: Vec<u32>,
+    /// Only these tasks of the gates.
+    #[serde(default)]
+    tasks: Vec<String>,
+    /// Only these hunks of a change. The others are skipped.
+    hunks: Option<Vec<u32>>,
+    /// Why the other hunks are skipped.
+    #[serde(default)]
+    because: String,
+}
+
+/// Approves tasks, a change or a call. The record names the client.
+#[utoipa::path(post, path = "/runs/{run}/approve", request_body = ApproveBody, security(("token" = [])),
+    params(("run" = String, Path, description = "The name of the run.")),
+    responses((status = 200, description = "Done.", body = Done), (status = "4XX", description = "Refused.", body = Problem, content_type = "application/problem+json")))]
+pub(super) async fn approve(
+    State(api): Shared,
+    Approving(client): Approving,
+    At(run): At<String>,
+    Body(body): Body<ApproveBody>,
+) -> Answered<Done> {
+    let ApproveBody { key, revision, gates, tasks, hunks, because } = body;
+    let gates = named(gates)?;
+    let command = match hunks {
+        Some(hunks) if hunks.is_empty() => {
+            return Err(Problem::new(Code::BadRequest, "`hunks` is empty", "name at least one hunk, or deny"));
+        }
+        Some(hunks) => {
+            let hunks = Some(hunks.into_iter().map(|number| (number, number)).collect());
+            RunCommand::Keep { gates, tasks, hunks, edits: BTreeMap::new(), because }
+        }
+        None if !because.is_empty() => {
+            return Err(Problem::new(Code::BadRequest, "`because` needs `hunks`", "leave it out, or deny with it"));
+        }
+        None => RunCommand::Approve { gates, tasks, later: false, always: None },
+    };
+    give(&api, client, run, (key, revision), command).await
+}
+
+/// A denial.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DenyBody {
+    /// The key of this order.
+    key: String,
+    /// The revision on which it was decided.
+    revision: u64,
+    /// The gates that are denied.
+    gates: Vec<u32>,
+    /// Only these tasks of the gates.
+    #[serde(default)]
+    tasks: Vec<String>,
+    /// The reason. The model reads it if it tries again.
+    #[serde(default)]
+    because: String,
+}
+
+/// Denies tasks, a change or a call.
+#[utoipa::path(post, path = "/runs/{run}/deny", request_body = DenyBody, security(("token" = [])),
+    params(("run" = String, Path, description = "The name of the run.")),
+    responses((status = 200, description = "Done.", body = Done), (status = "4XX", description = "Refused.", body = Problem, content_type = "application/problem+json")))]
+pub(super) async fn deny(
+    State(api): Shared,
+    Approving(client): Approving,
+    At(run): At<String>,
+    Body(body): Body<DenyBody>,
+) -> Answered<Done> {
+    let DenyBody { key, revision, gates, tasks, because } = body;
+    let command = RunCommand::Deny { gates: named(gates)?, tasks, because };
+    give(&api, client, run, (key, revision), command).await
+}
+
+/// An answer to a question.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AnswerBody {
+    /// The key of this order.
+    key: String,
+    /// The revision on which it was decided.
+    revision: u64,
+    /// The task that asks, as `waiting` shows it.
+    task: String,
+    /// The execution that asks.
+    execution: String,
+    /// The call that asks.
+    call: String,
+    /// The answer, verbatim.
+    text: String,
+}
+
+/// Answers a question of a task.
+#[utoipa::path(post, path = "/runs/{run}/answer", request_body = AnswerBody, security(("token" = [])),
+    params(("run" = String, Path, description = "The name of the run.")),
+    responses((status = 200, description = "Done.", body = Done), (status = "4XX", description = "Refused.", body = Problem, content_type = "application/problem+json")))]
+pub(super) async fn answer(
+    State(api): Shared,
+    Approving(client): Approving,
+    At(run): At<String>,
+    Body(body): Body<AnswerBody>,
+) -> Answered<Done> {
+    let AnswerBody { key, revision, task, execution, call, text } = body;
+    let to = AskingCall { task: Slug::new(task), run: ExecutionId::new(execution), call };
+    give(&api, client, run, (key, revision), RunCommand::Reply { to, text }).await
+}
+
+/// A retry.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RetryBody {
+    /// The key of this order.
+    key: String,
+    /// The revision on which it was decided.
+    revision: u64,
+    /// The tasks to repeat. Without names, all failed tasks.
+    #[serde(default)]
+    tasks: Vec<String>,
+    /// Whether to repeat tasks even if files contain their changes.
+    #[serde(default)]
+    keep_changes: bool,
+}
+
+/// Repeats tasks.
+#[utoipa::path(post, path = "/runs/{run}/retry", request_body = RetryBody, security(("token" = [])),
+    params(("run" = String, Path, description = "The name of the run.")),
+    responses((status = 200, description = "Done.", body = Done), (status = "4XX", description = "Refused.", body = Problem, content_type = "application/problem+json")))]
+pub(super) async fn retry(
+    State(api): Shared,
+    Steering(client): Steering,
+    At(run): At<String>,
+    Body(body): Body<RetryBody>,
+) -> Answered<Done> {
+    let RetryBody { key, revision, tasks, keep_changes } = body;
+    give(&api, client, run, (key, revision), RunCommand::Retry { tasks, keep_changes }).await
+}
+
+/// An order that says nothing more.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CancelBody {
+    /// The key of this order.
+    key: String,
+    /// The revision on which it was decided.
+    revision: u64,
+}
+
+/// Stops a run that a process drives. What is recorded stays, and the run can be resumed.
+#[utoipa::path(post, path = "/runs/{run}/cancel", request_body = CancelBody, security(("token" = [])),
+    params(("run" = String, Path, description = "The name of the run.")),
+    responses((status = 200, description = "Done.", body = Done), (status = "4XX", description = "Refused.", body = Problem, content_type = "application/problem+json")))]
+pub(super) async fn cancel(
+    State(api): Shared,
+    Steering(client): Steering,
+    At(run): At<String>,
+    Body(body): Body<CancelBody>,
+) -> Answered<Done> {
+    give(&api, client, run, (body.key, body.revision), RunCommand::Stop).await
+}
+
+/// A resume.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ResumeBody {
+    /// The key of this resume. With the same key, it has no second effect as long as this server runs.
+    key: String,
+}
+
+/// Resumes a run that no process drives, in a new process.
+#[utoipa::path(post, path = "/runs/{run}/resume", request_body = ResumeBody, security(("token" = [])),
+    params(("run" = String, Path, description = "The name of the run.")),
+    responses((status = 200, description = "Done.", body = Done), (status = "4XX", description = "Refused.", body = Problem, content_type = "application/problem+json")))]
+pub(super) async fn resume(
+    State(api): Shared,
+    Steering(client): Steering,
+    At(run): At<String>,
+    Body(body): Body<ResumeBody>,
+) -> Answered<Done> {
+    let key = key(&client.name, &body.key)?;
+    blocking(&api, move |api| {
+        let found = summary(api, &run)?;
+        let resumed = || {
+            let receipt = api.runs.resume(&found.run)?;
+            api.record.forget_list();
+            Ok(receipt.words())
+        };
+        let what = api.once.run(&format!("resume {run} {key}"), resumed)?;
+        Ok(Answer::ok(Done { run, arrival: "done", what, notes: Vec::new() }))
+    })
+    .await
+}

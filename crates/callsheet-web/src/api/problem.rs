@@ -1,0 +1,134 @@
+//! Refusals as RFC 9457 problem details: what is wrong, whose fault it is, and what to do.
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use callsheet_app::{Kind, Refusal};
+use callsheet_runtime::shown::Shown;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::drawn::Drawn;
+
+/// What kind of problem it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Code {
+    /// The request cannot be read.
+    BadRequest,
+    /// The token is missing or unknown.
+    NoToken,
+    /// The token does not give this right.
+    NoRight,
+    /// The request came from a web page, or under a foreign host name.
+    NotAProgram,
+    /// There is no such run, text or address.
+    NotFound,
+    /// The address does not take this method.
+    WrongMethod,
+    /// The run is not in a state in which this can be done, or is not in the state that was seen.
+    NotNow,
+    /// The body of the request, or the text that was asked for, is too large.
+    TooLarge,
+    /// The body is not JSON.
+    NotJson,
+    /// What was given cannot be run.
+    CannotRun,
+    /// Too many streams are open.
+    Busy,
+    /// Callsheet or the machine failed.
+    Failed,
+}
+
+impl Code {
+    fn status(self) -> StatusCode {
+        match self {
+            Self::BadRequest => StatusCode::BAD_REQUEST,
+            Self::NoToken => StatusCode::UNAUTHORIZED,
+            Self::NoRight | Self::NotAProgram => StatusCode::FORBIDDEN,
+            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
+            Self::NotNow => StatusCode::CONFLICT,
+            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::CannotRun => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Failed => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+}
+
+/// Who has to do something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Fault {
+    /// The program that sent the request.
+    Client,
+    /// Callsheet, or the machine on which it runs.
+    Server,
+}
+
+/// Why a request was refused (RFC 9457).
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(super) struct Problem {
+    /// Always `about:blank`: `code` says which problem it is.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// The name of the status.
+    title: &'static str,
+    /// The status.
+    status: u16,
+    /// What is wrong.
+    detail: String,
+    /// Which problem it is.
+    code: Code,
+    /// Whose fault it is.
+    fault: Fault,
+    /// Whether the same request may succeed later.
+    retry: bool,
+    /// What to do. May be empty.
+    advice: String,
+}
+
+impl Problem {
+    pub fn new(code: Code, detail: impl Into<String>, advice: impl Into<String>) -> Self {
+        let status = code.status();
+        let fault = if status.is_server_error() { Fault::Server } else { Fault::Client };
+        Self {
+            kind: "about:blank",
+            title: status.canonical_reason().unwrap_or_default(),
+            status: status.as_u16(),
+            detail: detail.into(),
+            code,
+            fault,
+            retry: matches!(code, Code::Busy | Code::Failed),
+            advice: advice.into(),
+        }
+    }
+
+    /// The problem of a refusal. `code`: what it is if the client asked for something that cannot be done.
+    pub fn of(refusal: Refusal, code: Code) -> Self {
+        match refusal.kind {
+            Kind::Usage => Self::new(code, refusal.what, refusal.advice),
+            Kind::Internal | Kind::Incomplete => Self::new(Code::Failed, refusal.what, refusal.advice),
+        }
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        Self::of(refusal, Code::NotNow)
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let text = serde_json::to_string(&self).unwrap_or_default();
+        let mut response = (status, Drawn::problem(Shown::json(&text))).into_response();
+        if status == StatusCode::UNAUTHORIZED {
+            let value = axum::http::HeaderValue::from_static("Bearer");
+            response.headers_mut().insert(axum::http::header::WWW_AUTHENTICATE, value);
+        }
+        response
+    }
+}

@@ -1,0 +1,85 @@
+//! `key`: makes and shows the key file of a person who signs approvals and opens exported runs (spec 14).
+
+use std::io::Write;
+use std::path::Path;
+
+use callsheet_runtime::paths::private;
+use callsheet_share::{ShareFault, SigningKey, new_identity, recipient_of};
+
+use crate::cli::{Exit, Failure, KeyCommand};
+use crate::setup::Setup;
+
+/// The largest key file in bytes.
+const LARGEST: u64 = 64 * 1024;
+
+pub(super) fn key(setup: &Setup, command: &KeyCommand) -> Result<Exit, Failure> {
+    let text = match command {
+        KeyCommand::New(arguments) => make(&arguments.file)?,
+        KeyCommand::Show(arguments) => key_text(&arguments.file)?,
+    };
+    let signer = SigningKey::read(&text).map_err(|fault| share_failure(&fault))?.public();
+    let recipient = recipient_of(&text).map_err(|fault| share_failure(&fault))?;
+    if setup.json {
+        super::print_json(&serde_json::json!({ "approver": signer, "to": recipient }))?;
+        return Ok(Exit::Complete);
+    }
+    tell!("Others accept what you sign after: callsheet grants add approver KEY, with this key:");
+    super::print(&format!("{}\n", signer.as_str()))?;
+    tell!("Others export runs to you with: callsheet export --to KEY, with this key:");
+    super::print(&format!("{recipient}\n"))?;
+    Ok(Exit::Complete)
+}
+
+fn make(file: &Path) -> Result<String, Failure> {
+    let signing = SigningKey::generate().map_err(|fault| share_failure(&fault))?;
+    let text =
+        format!("# A key of Callsheet. Whoever has it signs in your name.\n{}\n{}\n", signing.secret(), new_identity());
+    let written =
+        private().write(true).create_new(true).open(file).and_then(|mut file| file.write_all(text.as_bytes()));
+    match written {
+        Ok(()) => Ok(text),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            Err(Failure::usage(format!("{} exists", file.display()), "choose another name; nothing was written"))
+        }
+        Err(error) => Err(Failure::usage(format!("can't write {}: {error}", file.display()), "choose another file")),
+    }
+}
+
+/// The text of a key file.
+pub(super) fn key_text(file: &Path) -> Result<String, Failure> {
+    let wrong = |what: String| Failure::usage(what, format!("make a key file: callsheet key new {}", file.display()));
+    let size = std::fs::metadata(file).map_err(|error| wrong(format!("can't read {}: {error}", file.display())))?.len();
+    if size > LARGEST {
+        return Err(wrong(format!("{} is not a key file", file.display())));
+    }
+    std::fs::read_to_string(file).map_err(|error| wrong(format!("can't read {}: {error}", file.display())))
+}
+
+/// The signing key in a key file.
+pub(super) fn signing_key(file: &Path) -> Result<SigningKey, Failure> {
+    SigningKey::read(&key_text(file)?).map_err(|fault| {
+        Failure::usage(format!("{}: {fault}", file.display()), "make a key file: callsheet key new FILE")
+    })
+}
+
+/// Whose fault it is, and what to do.
+pub(super) fn share_failure(fault: &ShareFault) -> Failure {
+    let what = fault.to_string();
+    match fault {
+        ShareFault::Masked => Failure::usage(
+            what,
+            "unpack it as a zip file and open views/report.html; to resume the run, ask for an export with --to",
+        ),
+        ShareFault::TooNew { .. } => Failure::usage(what, "use a newer Callsheet"),
+        ShareFault::Differs { .. } => {
+            Failure::usage(what, "nothing was changed; import it into another project folder to look at both")
+        }
+        ShareFault::Damaged(_) | ShareFault::Signature | ShareFault::NoText(_) => {
+            Failure::usage(what, "nothing was imported; ask for the file again")
+        }
+        ShareFault::Store(_) => Failure::internal(what, "`callsheet doctor` looks at the store"),
+        ShareFault::Foreign(_) | ShareFault::TooLarge(_) | ShareFault::Record(_) | ShareFault::Key(_) => {
+            Failure::usage(what, "")
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! `approve --sign`: writes what the person approves to a file, signed, for a run on another machine (spec 14.4).
+
+use std::path::Path;
+
+use callsheet_app::{RunControl, asked_about};
+use callsheet_core::nouns::RunId;
+use callsheet_share::{ApprovedGate, SignedApproval};
+
+use crate::cli::{Exit, Failure};
+use crate::setup::{Setup, find_run, recorded};
+
+use super::key::signing_key;
+
+/// Signs an approval of what waits, or of some tasks of it. Nothing is approved here.
+pub(super) fn sign(setup: &Setup, run: &RunId, tasks: &[String], key: &Path, output: &Path) -> Result<Exit, Failure> {
+    let key = signing_key(key)?;
+    let store = setup.existing_store()?;
+    let found = find_run(&store, Some(run.as_str()), |_| true, "")?;
+    let view = recorded(&store, &found)?.run;
+    let gates = setup.runs().gates(&view)?;
+    let named = |gate: &callsheet_core::record::Gate| -> Vec<String> {
+        let asked = asked_about(gate).map(ToString::to_string);
+        asked.filter(|task| tasks.contains(task)).collect()
+    };
+    if let Some(task) = tasks.iter().find(|task| !gates.iter().any(|view| named(&view.gate).contains(task))) {
+        let advice = format!("look at what waits: {} show {run}", setup.command);
+        return Err(Failure::usage(format!("{task} is not waiting for approval"), advice));
+    }
+    let chosen = gates.iter().filter(|view| tasks.is_empty() || !named(&view.gate).is_empty());
+    let approved: Vec<ApprovedGate> = chosen
+        .map(|gate| ApprovedGate { gate: gate.gate.n, asked: view.asked(gate), tasks: named(&gate.gate) })
+        .collect();
+    if approved.is_empty() {
+        return Err(Failure::usage(format!("run {run} is not waiting for approval"), ""));
+    }
+    let text = SignedApproval::sign(&found.run, approved, &key);
+    if std::fs::symlink_metadata(output).is_ok() {
+        return Err(Failure::usage(format!("{} exists", output.display()), "choose another name"));
+    }
+    std::fs::write(output, text).map_err(|error| {
+        Failure::internal(format!("can't write {}: {error}", output.display()), "choose another file with -o")
+    })?;
+    let advice = format!("send it to where the run waits; there: callsheet import {}", output.display());
+    super::say(setup, &format!("signed the approval; {advice}")).map(|()| Exit::Complete)
+}

@@ -1,0 +1,173 @@
+//! Runs as files between two machines: each test project has a home of its own, so two of them know nothing of each other.
+#![cfg(feature = "share")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use crate::support::garden::TestProject;
+
+const REQUEST: &str = "Note the level of the water in level.md.";
+
+/// A project whose run waits before it writes a file.
+fn waiting() -> TestProject {
+    let garden = TestProject::with("api");
+    garden.expect(3, &["run", REQUEST, "--approval", "before-apply"]);
+    garden
+}
+
+/// A key file in the home, and its two public keys.
+fn key(garden: &TestProject) -> (String, String, String) {
+    std::fs::create_dir_all(garden.home()).unwrap();
+    let file = garden.home().join("me.key").display().to_string();
+    let shown = garden.expect(0, &["key", "new", &file]).out;
+    let mut keys = shown.lines().map(str::to_owned);
+    (file, keys.next().unwrap(), keys.next().unwrap())
+}
+
+/// Exports the newest run to a key. Returns the file.
+fn export(garden: &TestProject, name: &str, more: &[&str]) -> String {
+    let file = garden.home().join(name).display().to_string();
+    garden.expect(0, &[&["export", "-o", &file], more].concat());
+    file
+}
+
+/// covers: 14.1, 14.2, 14.3
+#[test]
+fn a_run_goes_to_another_machine_and_comes_back() {
+    let (ci, mut desk) = (waiting(), TestProject::with("api"));
+    let (desk_key, desk_signs, desk_reads) = key(&desk);
+    let (ci_key, _, ci_reads) = key(&ci);
+    ci.expect(2, &["export"]);
+    let file = export(&ci, "run.age", &["--to", &desk_reads]);
+    assert!(ci.call(&["export", "-o", &file, "--to", &desk_reads]).err.contains("exists"), "nothing is overwritten");
+    let sealed = std::fs::read(&file).unwrap();
+    assert!(!sealed.windows(8).any(|part| part == b"level.md"), "it is encrypted");
+
+    assert!(desk.expect(2, &["import", &file]).err.contains("encrypted to a key"));
+    assert!(desk.expect(2, &["import", &file, "--key", &ci_key]).err.contains("encrypted to another key"));
+    let refused = desk.expect(2, &["import", &file, "--key", &desk_key]);
+    assert!(refused.err.contains("was made elsewhere") && refused.err.contains("--trust"), "{}", refused.err);
+    assert!(!desk.has_store() || desk.expect(0, &["--json", "runs"]).out.is_empty());
+    desk.expect(0, &["import", &file, "--key", &desk_key, "--trust"]);
+    assert_eq!(desk.facts(), ci.facts());
+    assert!(desk.expect(0, &["import", &file, "--key", &desk_key]).err.contains("nothing is new"));
+
+    // It is approved and ends on the desk, and its record goes back.
+    desk.follow("api");
+    desk.expect(0, &["approve"]);
+    desk.expect(0, &["resume"]);
+    assert_eq!(desk.read("level.md"), "41 cm\n");
+    let unsigned = export(&desk, "unsigned.age", &["--to", &ci_reads]);
+    let refused = ci.expect(2, &["import", &unsigned, "--key", &ci_key, "--trust"]);
+    assert!(refused.err.contains("approvals that were given elsewhere"), "{}", refused.err);
+    let signed = export(&desk, "signed.age", &["--to", &ci_reads, "--sign", &desk_key]);
+    assert!(ci.expect(2, &["import", &signed, "--key", &ci_key]).err.contains(&desk_signs));
+    ci.expect(0, &["grants", "add", "approver", &desk_signs]);
+    let continued = ci.expect(0, &["import", &signed, "--key", &ci_key]);
+    assert!(continued.err.contains("that continue run"), "{}", continued.err);
+    assert_eq!(ci.facts(), desk.facts());
+
+    // The same run, continued in two ways, stays as it is.
+    let (other, third) = (waiting(), TestProject::bare());
+    let (third_key, _, third_reads) = key(&third);
+    let run = other.run_folder().file_name().unwrap().to_string_lossy().into_owned();
+    let first = export(&other, "first.age", &["--to", &third_reads]);
+    third.expect(0, &["import", &first, "--key", &third_key, "--trust"]);
+    third.expect(0, &["deny", &run]);
+    third.call(&["resume", &run]);
+    let before = third.facts();
+    other.expect(0, &["deny", &run, "--because", "not now"]);
+    other.call(&["resume", &run]);
+    let second = export(&other, "second.age", &["--to", &third_reads]);
+    let refused = third.expect(2, &["import", &second, "--key", &third_key, "--trust"]);
+    assert!(refused.err.contains("differs from event"), "{}", refused.err);
+    assert_eq!(third.facts(), before);
+}
+
+/// covers: 14.1
+#[test]
+fn a_masked_run_shows_no_key_and_is_not_resumed() {
+    let secret = "sk-a-key-that-nobody-may-see";
+    let garden = TestProject::with("api");
+    garden.write("water.md", format!("# Water\nThe level is 41 cm. {secret}\n"));
+    garden.expect(3, &["run", REQUEST, "--approval", "before-apply"]);
+    let file = garden.home().join("run.zip");
+    let name = file.display().to_string();
+    let mut command = garden.command(&["export", "--masked", "-o", &name]);
+    assert!(command.env("OPENAI_API_KEY", secret).status().unwrap().success());
+    let mut zip = zip::ZipArchive::new(std::fs::File::open(&file).unwrap()).unwrap();
+    let mut masked = 0;
+    for at in 0..zip.len() {
+        let mut text = Vec::new();
+        std::io::Read::read_to_end(&mut zip.by_index(at).unwrap(), &mut text).unwrap();
+        assert!(!text.windows(secret.len()).any(|part| part == secret.as_bytes()));
+        masked += usize::from(text.windows(8).any(|part| part == b"[masked:"));
+    }
+    assert!(masked > 0, "the key was in the record");
+    let refused = TestProject::bare().expect(2, &["import", &name, "--trust"]);
+    assert!(refused.err.contains("masked") && refused.err.contains("views/report.html"), "{}", refused.err);
+}
+
+/// covers: 14.4
+#[test]
+fn a_signed_approval_counts_for_its_change_alone() {
+    let (ci, desk) = (waiting(), TestProject::bare());
+    let (desk_key, desk_signs, desk_reads) = key(&desk);
+    let file = export(&ci, "run.age", &["--to", &desk_reads]);
+    desk.expect(0, &["import", &file, "--key", &desk_key, "--trust"]);
+    let approval = desk.home().join("approval.json").display().to_string();
+    desk.expect(0, &["approve", "--sign", &desk_key, "-o", &approval]);
+    assert_eq!(desk.count("gate_answered"), 0, "nothing is approved on the desk");
+
+    let refused = ci.expect(2, &["import", &approval]);
+    assert!(refused.err.contains("you granted nothing to this key"), "{}", refused.err);
+    ci.expect(2, &["grants", "add", "approver", "callsheet-key-0"]);
+    ci.expect(0, &["grants", "add", "approver", &desk_signs]);
+    let text = std::fs::read_to_string(&approval).unwrap();
+    let changed = ci.home().join("changed.json");
+    std::fs::write(&changed, text.replace("\\\"gate\\\":1", "\\\"gate\\\":2")).unwrap();
+    let refused = ci.expect(2, &["import", &changed.display().to_string()]);
+    assert!(refused.err.contains("the signature is wrong"), "{}", refused.err);
+
+    // Another run of the same request waits for another change.
+    let other = waiting();
+    other.expect(0, &["grants", "add", "approver", &desk_signs]);
+    assert_eq!(other.call(&["import", &approval]).code, 2);
+
+    ci.expect(0, &["import", &approval]);
+    ci.expect(0, &["import", &approval]);
+    ci.expect(0, &["resume"]);
+    assert_eq!(ci.read("level.md"), "41 cm\n");
+    let answered: Vec<_> = ci.facts().into_iter().filter(|fact| fact["event"] == "gate_answered").collect();
+    assert_eq!(answered.len(), 1, "{answered:?}");
+    assert_eq!(answered[0]["by"], json!({"signed": desk_signs}));
+    let late = ci.expect(2, &["import", &approval]);
+    assert!(late.err.contains("does not wait here"), "{}", late.err);
+}
+
+/// covers: 14.2
+#[test]
+fn a_file_that_is_none_of_ours_is_refused() {
+    let garden = waiting();
+    let (key, _, reads) = key(&garden);
+    let sealed = std::fs::read(export(&garden, "run.age", &["--to", &reads])).unwrap();
+    let refused = |name: &str, bytes: &[u8]| {
+        let file: PathBuf = garden.home().join(name);
+        std::fs::write(&file, bytes).unwrap();
+        garden.expect(2, &["import", &file.display().to_string(), "--key", &key, "--trust"]).err
+    };
+    let mut changed = sealed.clone();
+    *changed.last_mut().unwrap() ^= 1;
+    assert!(refused("changed.age", &changed).contains("damaged or was changed"));
+    assert!(refused("short.age", &sealed[..sealed.len() / 2]).contains("error:"));
+    assert!(refused("empty", b"").contains("not a file of `callsheet export`"));
+    assert!(refused("text.json", b"{\"a\": 1}").contains("not a file of `callsheet export`"));
+    garden.expect(2, &["import", "no-such-file"]);
+    garden.expect(2, &["export", "--to", "age1nonsense"]);
+    garden.expect(2, &["export", "--masked", "--to", &reads]);
+    assert!(garden.call(&["export", "--passphrase", "-o", "x.age"]).err.contains("at a terminal"));
+    garden.expect(2, &["key", "new", &key]);
+    garden.expect(2, &["key", "show", "water.md"]);
+}

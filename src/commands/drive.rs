@@ -15,9 +15,10 @@ use callsheet_core::visible::visible;
 use callsheet_format::prompt::PromptKey;
 use callsheet_runtime::driver::{Session, drive};
 use callsheet_runtime::effects::unpriced_words;
+use callsheet_runtime::effects::{HookRefusal, ask_hooks};
 use callsheet_runtime::fault::DriveFault;
 use callsheet_runtime::ports::{ModelInfo, Signal, Store};
-use callsheet_runtime::services::{HookPoint, HookRefusal, Services, ask_hooks};
+use callsheet_runtime::services::{HookPoint, Services};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Exit, Failure, WorkArgs};

@@ -9,7 +9,8 @@ use serde_json::json;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::services::{HookPoint, HookRefusal, Services, ask_hooks};
+use crate::effects::{HookRefusal, ask_hooks};
+use crate::services::{HookPoint, Services};
 
 /// The tasks that hooks were told of.
 #[derive(Default)]

@@ -11,11 +11,12 @@ use tokio_util::sync::CancellationToken;
 use crate::changes::{self as disk, ApplyFault, Journal, Means};
 use crate::ports::StoreFault;
 
+use super::hooks::{HookRefusal, ask_hooks};
 use super::hunks;
 use super::try_changes::check_issue;
 use super::work::{EffectFuture, EffectResult, Work};
 use crate::fault::DriveFault;
-use crate::services::{HookPoint, HookRefusal, Services, ask_hooks};
+use crate::services::{HookPoint, Services};
 
 /// Applies a set whose start is on disk. If a file changed since the set was made, nothing is applied: the set is
 /// adapted to the current file, and what a person has not seen in this form goes back to the gate.

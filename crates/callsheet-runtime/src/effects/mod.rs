@@ -7,6 +7,7 @@ mod evaluate;
 mod for_each;
 mod gate;
 mod gate_view;
+mod hooks;
 pub(crate) mod hunks;
 mod lookup;
 mod merge;
@@ -31,6 +32,7 @@ use crate::services::Services;
 pub(crate) use gate::report_invalid;
 pub(crate) use gate_view::pending;
 pub use gate_view::{OpenQuestion, gate_view, open_gates, open_questions, part_fault};
+pub use hooks::{HookRefusal, ask_hooks};
 pub use model::unpriced_words;
 pub(crate) use work::{Completion, EffectFuture, EffectResult, Work};
 

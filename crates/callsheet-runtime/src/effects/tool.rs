@@ -14,12 +14,13 @@ use serde_json::json;
 
 use crate::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 
+use super::hooks::{HookRefusal, ask_hooks};
 use super::stage;
 use super::work::{EffectFuture, EffectResult, Work, ready};
 use crate::fault::DriveFault;
 use crate::grants::Caller;
 use crate::prompting::texts;
-use crate::services::{HookPoint, HookRefusal, Services, ask_hooks};
+use crate::services::{HookPoint, Services};
 use crate::sheetfile::SheetWatch;
 
 /// Runs one call whose start is on disk.

@@ -33,7 +33,7 @@ mod earlier;
 mod hooks;
 mod snapshots;
 pub use earlier::EarlierCalls;
-pub use hooks::{Hook, HookPoint, HookRefusal, Hooks, ask_hooks};
+pub use hooks::{Hook, HookPoint, Hooks};
 pub use snapshots::Snapshots;
 
 /// Assumed window of a model that does not report it (spec 9).

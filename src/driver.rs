@@ -74,6 +74,14 @@ impl Driver {
         self.stdin = None;
     }
 
+    /// Asks the driver to stop. It ends cleanly the first time, and at once the second time.
+    #[cfg(feature = "acp")]
+    pub fn stop(&self) {
+        if let Some(driver) = self.pid() {
+            stop(driver);
+        }
+    }
+
     /// Whether the driver has ended.
     pub fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))

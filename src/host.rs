@@ -9,9 +9,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use callsheet_app::{Host, Refusal, Started};
-use callsheet_core::nouns::{Phase, RunId, Settings};
+use callsheet_core::nouns::{Phase, RunId, Settings, Slug};
 use callsheet_core::symbols::Coloured;
-use callsheet_runtime::grants::GrantedThing;
+use callsheet_runtime::grants::{GrantedThing, Scope};
 use callsheet_runtime::ports::{LiveText, Observer, Store};
 use callsheet_runtime::services::Services;
 use callsheet_store::LiveReader;
@@ -82,9 +82,10 @@ impl Host for Program {
         crate::wiring::colours(path, text)
     }
 
-    fn grant(&self, what: GrantedThing) -> Result<String, Refusal> {
+    fn grant(&self, what: GrantedThing, only: Option<(RunId, Slug)>) -> Result<String, Refusal> {
         let list = self.setup.grants();
-        list.add(what, list.here(), None).map(|grant| grant.told()).map_err(|error| {
+        let (run, task) = only.unzip();
+        list.add(what, Scope { run, task, ..list.here() }, None).map(|grant| grant.told()).map_err(|error| {
             Refusal::internal(
                 format!("can't use the list of grants, {}: {error}", list.file().display()),
                 "repair or delete the file; until then, no grant is valid",

@@ -51,6 +51,22 @@ fn served(setup: &Setup) -> Served {
     Served { models, providers }
 }
 
+/// The templates that another program may start, by name, each with its inputs and its purpose.
+///
+/// # Errors
+/// The configuration cannot be read.
+#[cfg(any(feature = "acp", feature = "mcp"))]
+pub fn offered(setup: &Setup) -> Result<Vec<(String, String)>, Failure> {
+    let about = |template: &callsheet_core::template::Template| {
+        let inputs = template.takes();
+        let takes = inputs.iter().map(|input| format!("{}{}", input.name, if input.required { "" } else { "?" }));
+        format!("({}) {}", takes.collect::<Vec<_>>().join(", "), template.body.intent.description)
+    };
+    let loaded = load(setup)?;
+    let templates = loaded.library.templates().map(|loaded| &loaded.template);
+    Ok(templates.map(|template| (template.name.clone(), about(template))).collect())
+}
+
 /// The templates of all layers.
 ///
 /// # Errors

@@ -36,6 +36,8 @@ pub struct Setup {
     pub config: Config,
     /// `--json`.
     pub json: bool,
+    /// The folder that a person sees paths from. `None` if they see whole paths, as in an editor.
+    pub here: Option<PathBuf>,
     /// The number of `--verbose` flags.
     pub verbose: u8,
     /// How this person calls the program for this project, including the folder if they named it.
@@ -84,14 +86,15 @@ impl Setup {
             cli.project.as_ref().map(|folder| format!("callsheet -C {}", shell_word(&folder.to_string_lossy())));
         let command = named.unwrap_or_else(|| "callsheet".to_owned());
         let templates = OnceLock::new();
-        Ok(Self { project, folders, config, json: cli.prints_json(), verbose: cli.verbose, command, templates })
+        let here = Some(std::env::current_dir().unwrap_or_default());
+        Ok(Self { project, folders, config, json: cli.prints_json(), here, verbose: cli.verbose, command, templates })
     }
 
     /// A path of the project as seen from the person's current folder.
     pub fn seen_from_here(&self, path: &str) -> String {
-        let here = std::env::current_dir().unwrap_or_default();
         let whole = self.project.join(path);
-        let seen = whole.strip_prefix(here).unwrap_or(&whole).display().to_string();
+        let inside = self.here.as_ref().and_then(|here| whole.strip_prefix(here).ok());
+        let seen = inside.unwrap_or(&whole).display().to_string();
         if path.ends_with('/') && !seen.ends_with('/') { seen + "/" } else { seen }
     }
 
@@ -222,9 +225,8 @@ pub fn project_config(project: &Path) -> PathBuf {
     project.join(".callsheet/config.toml")
 }
 
-/// A new run that this process drives. Its name consists of the date, the time and a few words of the request. If two
-/// processes start in the same second, the later one gets the next name.
-pub fn new_run(store: &Arc<dyn Store>, request: &str, now_ms: u64) -> Result<(RunId, Session), Failure> {
+/// The name of a new run: the date, the time and a few words of the request.
+pub fn run_name(request: &str, now_ms: u64) -> String {
     let (year, month, day, seconds) = civil(now_ms);
     let clock = format!("{:02}{:02}{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60);
     let words: String = request
@@ -234,14 +236,18 @@ pub fn new_run(store: &Arc<dyn Store>, request: &str, now_ms: u64) -> Result<(Ru
         .map(|word| word.to_ascii_lowercase().chars().take(12).collect::<String>())
         .collect::<Vec<_>>()
         .join("-");
-    let stem = format!("{year:04}{month:02}{day:02}-{clock}-{}", if words.is_empty() { "run" } else { &words });
+    format!("{year:04}{month:02}{day:02}-{clock}-{}", if words.is_empty() { "run" } else { &words })
+}
+
+/// A new run that this process drives. If a run has this name, the new one gets the next free number.
+pub fn new_run(store: &Arc<dyn Store>, stem: &str) -> Result<(RunId, Session), Failure> {
     let is_taken = |id: &RunId| match store.has_messages(id) {
         Err(StoreFault::NoRun(_)) => Ok(false),
         known => known.map(|_| true).map_err(store_failure),
     };
     let mut number = 1;
     loop {
-        let id = RunId::new(if number == 1 { stem.clone() } else { format!("{stem}-{number}") });
+        let id = RunId::new(if number == 1 { stem.to_owned() } else { format!("{stem}-{number}") });
         number += 1;
         if is_taken(&id)? {
             continue;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use callsheet_core::nouns::{RunId, Settings, ToolSpec};
 use callsheet_core::record::SubtaskTool;
@@ -16,7 +17,9 @@ use callsheet_runtime::ports::{
 use callsheet_runtime::prompts::{LoadedPrompts, PromptDirs, load_prompts};
 use callsheet_runtime::references::{LargeFiles, Pages, edited_last};
 use callsheet_runtime::runfiles::{KeptFiles, RunFiles};
-use callsheet_runtime::services::{Commands, EarlierCalls, ModelSet, PinnedSkills, Services, Snapshots};
+use callsheet_runtime::services::{
+    Commands, EarlierCalls, Hook, HookPoint, Hooks, ModelSet, PinnedSkills, Services, Snapshots,
+};
 use callsheet_runtime::skills::SkillDirs;
 use callsheet_runtime::templates::TemplateDirs;
 use callsheet_runtime::transport_policy::Slots;
@@ -77,15 +80,9 @@ pub fn services(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -
         observer: Arc::new(LiveWriter::new(&setup.store_folder(), run, parts.observer)),
         slots: Slots::new(parts.slots, 1),
         models: parts.models,
-        tools: tools_of_servers(setup)
-            .into_iter()
-            .chain(callsheet_tools::registry())
-            .chain(
-                subtask_tools(setup)?.iter().map(|(name, tool)| callsheet_tools::subtask_tool(name, &tool.description)),
-            )
-            .map(|tool: Arc<dyn Tool>| (tool.spec().name.clone(), tool))
-            .collect(),
+        tools: tools(setup)?,
         process_tools: callsheet_tools::scripts(),
+        hooks: hooks(setup),
         disabled_tools: setup.config.list("tools.disabled").into_iter().collect(),
         workspace: Arc::new(workspace),
         outline: outline(),
@@ -304,6 +301,28 @@ pub fn outline() -> Arc<dyn Outline> {
 pub fn prompt_dirs(setup: &Setup) -> PromptDirs {
     let user = Some(setup.folders.config.join("prompts"));
     PromptDirs { project: Some(setup.project.clone()), user, trusted: setup.trusted() }
+}
+
+/// The registered tools by name.
+fn tools(setup: &Setup) -> Result<BTreeMap<String, Arc<dyn Tool>>, Failure> {
+    let subtasks = subtask_tools(setup)?;
+    let subtasks = subtasks.iter().map(|(name, tool)| callsheet_tools::subtask_tool(name, &tool.description));
+    let all = tools_of_servers(setup).into_iter().chain(callsheet_tools::registry()).chain(subtasks);
+    Ok(all.map(|tool: Arc<dyn Tool>| (tool.spec().name.clone(), tool)).collect())
+}
+
+/// The user's hooks, and those of a trusted project.
+fn hooks(setup: &Setup) -> Hooks {
+    let hooks = |point: HookPoint| {
+        let names = setup.config.names_below(&format!("hooks.{}", point.name()));
+        names.into_iter().map(move |name| {
+            let argv = setup.config.list(&format!("hooks.{}.{name}", point.name()));
+            Hook { point, name, argv }
+        })
+    };
+    let list = HookPoint::ALL.into_iter().flat_map(hooks).collect();
+    let seconds = setup.config.count("hooks.timeout_seconds");
+    Hooks { list, timeout: seconds.map_or(Hooks::default().timeout, Duration::from_secs) }
 }
 
 fn environment(setup: &Setup) -> Environment {

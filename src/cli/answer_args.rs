@@ -34,8 +34,9 @@ pub struct ApproveArgs {
     #[arg(long, value_name = "TEXT", requires = "part")]
     pub because: Option<String>,
 
-    /// Always allow commands in this project that begin with the first N words of the pending one, or with all of
-    /// them. For a shell line, allow exactly this line.
+    /// Answer in this way from now on. For a command: allow commands in this project that begin with its first N words,
+    /// or with all of them; for a shell line, exactly this line. For a script of a template: allow it for all items and
+    /// iterations of this run. For changes: allow all changes of the named tasks in this run.
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, conflicts_with_all = ["all", "part"])]
     pub always: Option<Option<u32>>,
 

@@ -47,6 +47,8 @@ pub enum Command {
     Retry(RetryArgs),
     /// Remove tasks that have not started from a run.
     Drop(DropArgs),
+    /// Begin a new run that shares the work of another one up to a task, to try something else from there.
+    Fork(ForkArgs),
     /// List the runs of this project.
     Runs(RunsArgs),
     /// Watch a run in full screen: its tasks, what they write, and what waits for you. You can answer and control it
@@ -59,6 +61,9 @@ pub enum Command {
     /// Serve an editor: diagnostics, completion, hover and rename in sheets, skills and templates (Language Server Protocol).
     #[cfg(feature = "lsp")]
     Lsp,
+    /// Serve an editor as its agent: it plans and runs what you write there, and asks you there (Agent Client Protocol).
+    #[cfg(feature = "acp")]
+    Acp,
     /// Serve a program: it starts runs, looks at them and stops them (Model Context Protocol over stdin and stdout).
     #[cfg(feature = "mcp")]
     Mcp(super::McpArgs),
@@ -176,6 +181,10 @@ pub struct ContinueArgs {
     #[arg(value_name = "REQUEST", required_unless_present = "withdraw")]
     pub request: Vec<String>,
 
+    /// Name of the new run, if RUN runs a template. If a run has this name, a number is added.
+    #[arg(long, value_name = "NAME", value_parser = super::run_args::run_name, help_heading = super::work_args::FOR_PROGRAMS)]
+    pub name: Option<String>,
+
     /// Withdraw the last follow-up if it has no task list yet.
     #[arg(long, conflicts_with = "request")]
     pub withdraw: bool,
@@ -241,6 +250,18 @@ pub struct DropArgs {
     /// Slugs of the tasks, as `show` prints them.
     #[arg(value_name = "TASK", required = true)]
     pub tasks: Vec<String>,
+}
+
+/// `fork`.
+#[derive(Clone, Debug, Args)]
+pub struct ForkArgs {
+    /// Run name, or a unique prefix of it.
+    #[arg(value_name = "RUN")]
+    pub run: String,
+
+    /// Share only what happened before this task began, or the first N events; by default share everything.
+    #[arg(long, value_name = "TASK|N")]
+    pub at: Option<String>,
 }
 
 /// Names a run.

@@ -16,7 +16,7 @@ pub struct GrantsArgs {
 /// The actions on grants.
 #[derive(Clone, Debug, Subcommand)]
 pub enum GrantsCommand {
-    /// Allow commands or tools something more, in this project, until you revoke it.
+    /// Allow tasks something more, in this project, until you revoke it.
     Add(GrantsAddArgs),
     /// Revoke a grant.
     Revoke(GrantsRevokeArgs),
@@ -37,7 +37,7 @@ pub struct GrantsAddArgs {
     #[arg(long, global = true, value_name = "RUN")]
     pub run: Option<String>,
 
-    /// Allow it only to this task of the run.
+    /// Allow it only to this task of the run, with its parts and items.
     #[arg(long, global = true, value_name = "SLUG", requires = "run")]
     pub task: Option<String>,
 
@@ -85,6 +85,15 @@ pub enum GrantsWhat {
         /// Names of tools, as `callsheet tools` lists them.
         #[arg(value_name = "TOOL", required = true)]
         names: Vec<String>,
+    },
+    /// The script of the task that --task names, in all items and iterations of the run.
+    Script,
+    /// Changes of files that are applied without asking you: of files that match these patterns, such as `docs/**/*.md`.
+    /// Hidden files and rules for models, such as `AGENTS.md`, always ask.
+    Changes {
+        /// Patterns of paths below the project; `**` means every file.
+        #[arg(value_name = "PATTERN", required = true)]
+        patterns: Vec<String>,
     },
     /// Keys of people or machines: what is signed with one of them counts. Such a key approves changes and commands, and
     /// brings in runs.

@@ -8,7 +8,7 @@ use super::Cli;
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Start", &["run", "plan", "template", "init", "demo"]),
     ("Look", &["watch", "show", "runs", "report", "serve", "export", "import"]),
-    ("Steer", &["approve", "deny", "resume", "continue", "retry", "drop", "cancel", "undo"]),
+    ("Steer", &["approve", "deny", "resume", "continue", "retry", "drop", "fork", "cancel", "undo"]),
     (
         "More",
         &[
@@ -23,6 +23,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
             "key",
             "find",
             "index",
+            "acp",
             "lsp",
             "mcp",
             "prompts",
@@ -73,6 +74,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("continue", &["callsheet continue 20260301 \"Now do the same for the guides\""]),
     ("retry", &["callsheet retry 20260301", "callsheet retry 20260301 find-code-1"]),
     ("drop", &["callsheet drop 20260301 write-notes-1"]),
+    ("fork", &["callsheet fork 20260301 --at write-notes-1"]),
     ("cancel", &["callsheet cancel"]),
     ("undo", &["callsheet undo", "callsheet undo 20260301"]),
     ("sheet", &["callsheet sheet new sheet.md", "callsheet sheet check sheet.md", "callsheet sheet fmt todo.md"]),
@@ -85,6 +87,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("tools", &["callsheet tools", "callsheet tools confirm memory"]),
     ("find", &["callsheet find \"who looks after the pump\""]),
     ("index", &["callsheet index"]),
+    ("acp", &["callsheet acp"]),
     ("lsp", &["callsheet lsp"]),
     ("mcp", &["callsheet mcp", "callsheet mcp --may approve"]),
     ("prompts", &["callsheet prompts list"]),

@@ -24,9 +24,9 @@ mod work_args;
 
 pub use answer_args::{ApproveArgs, DenyArgs, EditArg, HunksArg};
 pub use args::{
-    Cli, Command, CompletionsArgs, ConfigArgs, ContinueArgs, DropArgs, FindArgs, IndexArgs, ManArgs, ModelCommand,
-    ModelPullArgs, ModelTestArgs, PlanArgs, PromptsCommand, PromptsEjectArgs, ResumeArgs, RetryArgs, RunNameArgs,
-    ShowArgs, SkillCheckArgs, SkillCommand, SkillNewArgs, SkillShowArgs, UndoArgs,
+    Cli, Command, CompletionsArgs, ConfigArgs, ContinueArgs, DropArgs, FindArgs, ForkArgs, IndexArgs, ManArgs,
+    ModelCommand, ModelPullArgs, ModelTestArgs, PlanArgs, PromptsCommand, PromptsEjectArgs, ResumeArgs, RetryArgs,
+    RunNameArgs, ShowArgs, SkillCheckArgs, SkillCommand, SkillNewArgs, SkillShowArgs, UndoArgs,
 };
 pub use exit::{Exit, Failure};
 pub use grants_args::{GrantsAddArgs, GrantsArgs, GrantsCommand, GrantsRevokeArgs, GrantsWhat};

@@ -46,7 +46,25 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME")]
     pub skill: Option<String>,
 
+    /// Name of the new run: small letters, digits and hyphens. If a run has this name, a number is added.
+    #[arg(long, value_name = "NAME", value_parser = run_name, help_heading = FOR_PROGRAMS)]
+    pub name: Option<String>,
+
     /// Shared flags.
     #[command(flatten)]
     pub work: WorkArgs,
+}
+
+/// The most characters of a given name.
+const NAME: usize = 80;
+
+/// A name that a program gives to a run.
+pub(super) fn run_name(text: &str) -> Result<String, String> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let starts = text.starts_with(|c: char| c.is_ascii_alphanumeric());
+    if starts && text.len() <= NAME && text.chars().all(plain) {
+        Ok(text.to_owned())
+    } else {
+        Err(format!("use at most {NAME} of a-z, 0-9 and `-`, and no `-` at the start"))
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callsheet_app::Stage;
+use callsheet_app::{Stage, result_of_tree};
 use callsheet_core::record::Outcome;
 use callsheet_runtime::driver::{ResumeKind, withdraw};
 use callsheet_runtime::ports::{RunSummary, Store};
@@ -13,7 +13,7 @@ use crate::term::{one_line, outcome_words};
 
 use super::drive::drive_failure;
 use super::resume::resume_run;
-use super::run::request_text;
+use super::run::{follow_up, request_text};
 
 pub(super) fn continuation(setup: &Setup, arguments: &ContinueArgs) -> Result<Exit, Failure> {
     let store = setup.existing_store()?;
@@ -36,6 +36,11 @@ pub(super) fn continuation(setup: &Setup, arguments: &ContinueArgs) -> Result<Ex
             (None, _) => format!("finish it first: {call} resume {id}"),
         };
         return Err(Failure::usage(format!("run {id} has not ended, so you cannot continue it"), advice));
+    }
+    if run.about().tree.is_some() {
+        tell!("note: {id} runs a template, so the follow-up is a new run, which reads its result");
+        let result = result_of_tree(&setup.runs(), &run).map(|result| result.words().into_owned());
+        return follow_up(setup, arguments, &text, &result.unwrap_or_default());
     }
     if let Some(former) = run.about().pending_follow_up.filter(|former| *former != text) {
         tell!("note: this follow-up replaces an earlier one that was never planned: {}", one_line(former, 300));

@@ -17,7 +17,7 @@ use callsheet_runtime::driver::{Session, drive};
 use callsheet_runtime::effects::unpriced_words;
 use callsheet_runtime::fault::DriveFault;
 use callsheet_runtime::ports::{ModelInfo, Signal, Store};
-use callsheet_runtime::services::Services;
+use callsheet_runtime::services::{HookPoint, HookRefusal, Services, ask_hooks};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Exit, Failure, WorkArgs};
@@ -28,6 +28,7 @@ use crate::setup::{Setup, find_run};
 use crate::term;
 use crate::wiring::{Parts, services, set_aside_left, without_model};
 
+use super::day_limit::hold_to_day;
 use super::first_choice::first_choice;
 pub(super) use super::front::Front;
 use super::questions::how_to_answer;
@@ -84,6 +85,7 @@ pub(super) async fn prepare(
         models.connect().await;
     }
     models.check()?;
+    hold_to_day(setup, front, &store, run, settings)?;
     refuse_unpriced(&models, settings)?;
     front.observer.see(&Signal::Notice(&format!("model {} ({})", choice.model, choice.reason)));
     let known = models.infos();
@@ -147,6 +149,19 @@ fn refuse_unpriced(models: &Models, settings: &Settings) -> Result<(), Failure> 
     let words = unpriced_words(&model);
     let (what, advice) = words.split_once("; ").unwrap_or((words.as_str(), ""));
     Err(Failure::usage(what, format!("{advice}, or allow it with --set limits.allow_unpriced=true")))
+}
+
+/// Asks the hooks before a run or a follow-up begins (spec 12.11).
+pub(super) async fn ask_to_begin(services: &Services, run: &RunId, request: &str) -> Result<(), Failure> {
+    let input = serde_json::json!({ "run": run, "request": request });
+    let asked = ask_hooks(services, HookPoint::PrePlan, &input, &CancellationToken::new()).await;
+    asked.map_err(|HookRefusal { hook, why }| {
+        Failure::new(
+            Exit::Incomplete,
+            format!("the hook {} refuses this: {}", term::one_line(&hook, 80), term::one_line(&why, 600)),
+            "change the request, or the hook (`hooks.pre-plan` in the configuration)",
+        )
+    })
 }
 
 /// Drives a run to the end. The first Ctrl-C stops it cleanly, the second at once.

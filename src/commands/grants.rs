@@ -1,9 +1,11 @@
 //! `grants`: lists, adds and revokes permissions of commands that last longer than one answer.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
+use callsheet_app::RunView;
+use callsheet_core::nouns::Slug;
 use callsheet_core::visible::visible_line;
-use callsheet_runtime::grants::{CommandCall, CommandLine, Grant, GrantedThing, Scope, ToolGrant};
+use callsheet_runtime::grants::{CommandCall, CommandLine, Grant, GrantedThing, Scope, ToolGrant, file_pattern};
 use callsheet_runtime::paths::{Workspace, plain};
 use callsheet_runtime::ports::{Clock, SystemClock};
 use callsheet_runtime::transport_policy::withheld;
@@ -17,6 +19,12 @@ pub(super) fn grants(setup: &Setup, arguments: &GrantsArgs) -> Result<Exit, Fail
         None => list(setup)?,
         Some(GrantsCommand::Add(add)) => {
             let scope = scope(setup, add)?;
+            if matches!(add.what, GrantsWhat::Script) && scope.task.is_none() {
+                return Err(Failure::usage(
+                    "a script is allowed for one task of a run",
+                    "name both: callsheet grants add script --run RUN --task SLUG",
+                ));
+            }
             for what in wanted(setup, &add.what)? {
                 give(setup, what, &scope, add)?;
             }
@@ -40,8 +48,18 @@ fn scope(setup: &Setup, add: &GrantsAddArgs) -> Result<Scope, Failure> {
     let store = setup.existing_store()?;
     let found = find_run(&store, Some(name), |_| true, "")?;
     let known = recorded(&store, &found)?.run;
-    let task = add.task.as_deref().map(|slug| super::show_task::find(&known, slug)).transpose()?;
-    Ok(Scope { run: Some(found.run), task: task.map(|task| task.task.slug.clone()), ..setup.grants().here() })
+    let task = add.task.as_deref().map(|slug| named(&known, slug)).transpose()?;
+    // A script is allowed for all tasks of its node.
+    let of_node = |task: &Slug| known.first_of_node(task).cloned();
+    let node = task.as_ref().filter(|_| matches!(add.what, GrantsWhat::Script)).and_then(of_node);
+    let task = node.or(task);
+    Ok(Scope { run: Some(found.run), task, ..setup.grants().here() })
+}
+
+/// The task with this name, or the part of a template that contains tasks.
+fn named(run: &RunView, slug: &str) -> Result<Slug, Failure> {
+    let task = Slug::new(slug);
+    if run.has_part(&task) { Ok(task) } else { super::show_task::find(run, slug).map(|task| task.task.slug.clone()) }
 }
 
 fn take_back(setup: &Setup, n: u32) -> Result<(), Failure> {
@@ -123,6 +141,8 @@ fn wanted(setup: &Setup, what: &GrantsWhat) -> Result<Vec<GrantedThing>, Failure
         GrantsWhat::Protected { paths } => paths.iter().map(|path| protected(setup, path)).collect(),
         GrantsWhat::Variable { names } => names.iter().map(|name| variable(name)).collect(),
         GrantsWhat::Tool { names } => names.iter().map(|name| tool(setup, name)).collect(),
+        GrantsWhat::Script => Ok(vec![GrantedThing::Script]),
+        GrantsWhat::Changes { patterns } => patterns.iter().map(|pattern| changes(pattern)).collect(),
         #[cfg(feature = "share")]
         GrantsWhat::Approver { keys } => keys.iter().map(|key| approver(key)).collect(),
         GrantsWhat::Command { cwd, shell, words } => {
@@ -150,6 +170,26 @@ fn host(name: &str) -> Result<GrantedThing, Failure> {
     }
     let advice = "name a host, such as crates.io, crates.io:8443, *.npmjs.org or localhost:5432";
     Err(Failure::usage(format!("{} is not a host", visible_line(name)), advice))
+}
+
+fn changes(pattern: &str) -> Result<GrantedThing, Failure> {
+    let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
+    match file_pattern(pattern) {
+        Ok(_)
+            if !pattern.is_empty()
+                && Path::new(pattern).components().all(|part| matches!(part, Component::Normal(_))) =>
+        {
+            Ok(GrantedThing::Changes(pattern.to_owned()))
+        }
+        Ok(_) => Err(Failure::usage(
+            format!("{} is no path below the project", visible_line(pattern)),
+            "name files by their paths below the project, such as docs/**/*.md",
+        )),
+        Err(error) => Err(Failure::usage(
+            format!("{} is no pattern of files: {}", visible_line(pattern), error.kind()),
+            "use `*` within a folder, `**` across folders, `?`, `[a-z]` and `{a,b}`",
+        )),
+    }
 }
 
 /// A confirmed tool of a server, as it is now.

@@ -1,10 +1,13 @@
 //! The commands, one file for each.
 
+#[cfg(feature = "acp")]
+mod acp;
 mod answer;
 mod attend;
 mod check;
 mod config;
 mod continuation;
+mod day_limit;
 mod demo;
 mod doctor;
 mod drive;
@@ -91,6 +94,8 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Completions(arguments) => return completions(arguments),
         Command::Man(arguments) => return man::man(arguments),
         Command::Doctor => return doctor::doctor(cli),
+        #[cfg(feature = "acp")]
+        Command::Acp => return acp::acp(cli),
         _ => {}
     }
     let setup = Setup::new(cli, flags)?;
@@ -107,6 +112,7 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Continue(arguments) => continuation::continuation(&setup, arguments),
         Command::Retry(arguments) => steer::retry(&setup, arguments),
         Command::Drop(arguments) => steer::drop_tasks(&setup, arguments),
+        Command::Fork(arguments) => steer::fork(&setup, arguments),
         Command::Runs(arguments) => runs::runs(&setup, arguments),
         Command::Watch(arguments) => watch::watch(&setup, arguments),
         #[cfg(feature = "page")]
@@ -140,6 +146,8 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         #[cfg(feature = "mcp")]
         Command::Tools(arguments) => tools::tools(&setup, arguments),
         Command::Grants(arguments) => grants::grants(&setup, arguments),
+        #[cfg(feature = "acp")]
+        Command::Acp => Ok(Exit::Complete),
         Command::Doctor | Command::Completions(_) | Command::Man(_) => Ok(Exit::Complete),
     }
 }

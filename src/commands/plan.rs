@@ -10,9 +10,9 @@ use callsheet_runtime::ports::{Clock, SystemClock};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Exit, Failure, PlanArgs};
-use crate::setup::{Setup, config_failure, new_run};
+use crate::setup::{Setup, config_failure, new_run, run_name};
 
-use super::drive::{Front, drive_failure, prepare};
+use super::drive::{Front, ask_to_begin, drive_failure, prepare};
 use super::run::request_text;
 
 pub(super) fn plan(setup: &Setup, arguments: &PlanArgs) -> Result<Exit, Failure> {
@@ -40,8 +40,9 @@ pub(super) fn plan(setup: &Setup, arguments: &PlanArgs) -> Result<Exit, Failure>
     let front = Front::new(setup, &arguments.work);
     let runtime = super::runtime()?;
     let (id, planned) = runtime.block_on(async {
-        let (id, session) = new_run(&store, &prompt, SystemClock.now_ms())?;
+        let (id, session) = new_run(&store, &run_name(&prompt, SystemClock.now_ms()))?;
         let services = prepare(setup, &arguments.work, &front, Arc::clone(&store), &id, &mut settings, None).await?;
+        ask_to_begin(&services, &id, &prompt).await?;
         settings.plan_only = true;
         if settings.plan == Policy::Auto {
             // `plan` always makes a plan.

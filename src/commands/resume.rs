@@ -12,7 +12,8 @@ use crate::cli::{Exit, Failure, ResumeArgs, WorkArgs};
 use crate::setup::{Setup, config_failure, find_run, recorded, store_failure};
 
 use super::answer::{order, say};
-use super::drive::{Front, drive_failure, last_words, prepare, to_the_end};
+use super::day_limit::of_day;
+use super::drive::{Front, ask_to_begin, drive_failure, last_words, prepare, to_the_end};
 use super::questions::reply_to;
 use super::raise::{given, raise, refuse_flags};
 
@@ -97,12 +98,19 @@ pub(super) fn resume_run(
     let runtime = super::runtime()?;
     runtime.block_on(async {
         let services = prepare(setup, work, &front, store, id, &mut settings, tree.as_deref()).await?;
+        if let ResumeKind::Continue(text) = &how {
+            ask_to_begin(&services, id, text).await?;
+        }
         let prepared = settings.clone();
+        // The limit of a day holds whatever was recorded.
+        let held = of_day(setup).and(settings.limits.max_cost_usd);
         let follows_up = matches!(how, ResumeKind::Continue(_));
         let change = move |recorded: Settings| {
             let settings = Settings { limits: recorded.limits, ..prepared };
             // The same values were already applied to the settings above.
-            given.over(&settings).unwrap_or(settings)
+            let mut settings = given.over(&settings).unwrap_or(settings);
+            settings.limits.max_cost_usd = held.or(settings.limits.max_cost_usd);
+            settings
         };
         let session = reopen(&services, id, run.into_run(), how, change).map_err(|fault| match &fault {
             // Nothing of the follow-up is recorded yet, so only the same command repeats it.

@@ -8,16 +8,19 @@ use callsheet_runtime::driver::{EntrySpec, begin_in};
 use callsheet_runtime::fault::{DriveFault, InputFault};
 use callsheet_runtime::ports::{Clock, SystemClock};
 
-use crate::cli::{Exit, Failure, RunArgs, TemplateRunArgs};
+use crate::cli::{ContinueArgs, Exit, Failure, RunArgs, TemplateRunArgs, WorkArgs};
 use crate::relay;
-use crate::setup::{Setup, config_failure, new_run};
+use crate::setup::{Setup, config_failure, new_run, run_name};
 
 use crate::term;
 
-use super::drive::{Front, drive_failure, prepare, to_the_end};
+use super::drive::{Front, ask_to_begin, drive_failure, prepare, to_the_end};
 
 /// How a request and piped text are combined.
 const PIPED: &str = include_str!("prompts/piped.md");
+
+/// How a follow-up and the result of an earlier run are combined.
+const EARLIER: &str = include_str!("prompts/earlier.md");
 
 /// The name that means stdin.
 const STDIN: &str = "-";
@@ -53,10 +56,15 @@ fn with_piped(request: &str) -> Result<String, Failure> {
     if request.trim().is_empty() {
         return Ok(text.to_owned());
     }
+    Ok(filled(PIPED, request, text))
+}
+
+/// A form with a request and a text that it is about, in a fence.
+fn filled(form: &str, request: &str, text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest.max(2) + 1);
     let mut whole = String::new();
-    let mut rest = PIPED.trim_end();
+    let mut rest = form.trim_end();
     while let Some((before, (name, behind))) = rest.split_once('{').and_then(|(b, a)| Some((b, a.split_once('}')?))) {
         let value = match name {
             "request" => request,
@@ -66,7 +74,14 @@ fn with_piped(request: &str) -> Result<String, Failure> {
         whole.extend([before, value]);
         rest = behind;
     }
-    Ok(whole + rest)
+    whole + rest
+}
+
+/// Runs a request about the result of another run.
+pub(super) fn follow_up(setup: &Setup, arguments: &ContinueArgs, request: &str, result: &str) -> Result<Exit, Failure> {
+    let entry = EntrySpec::Prompt(filled(EARLIER, request, result));
+    let called = (arguments.name.as_deref(), request);
+    begin_run(setup, &arguments.work, &Front::new(setup, &arguments.work), entry, called, None)
 }
 
 /// The text of a sheet file. `-` reads it from stdin.
@@ -111,12 +126,10 @@ pub(super) fn run(setup: &Setup, arguments: &RunArgs) -> Result<Exit, Failure> {
     if let Some(name) = &arguments.template {
         let values = arguments.request.iter().chain(&arguments.words).cloned().collect();
         let template = TemplateRunArgs { name: name.clone(), values, files: Vec::new(), work: arguments.work.clone() };
-        return super::template_run::run(setup, &template);
+        return super::template_run::run(setup, &template, arguments.name.as_deref());
     }
-    let mut settings = setup.config.settings().map_err(config_failure)?;
     let front = Front::new(setup, &arguments.work);
     let entry = entry(setup, &front, arguments)?;
-    let store = setup.store()?;
     let words = match &entry {
         EntrySpec::Prompt(prompt) | EntrySpec::Skill { prompt, .. } | EntrySpec::Template { prompt, .. } => {
             prompt.clone()
@@ -126,16 +139,34 @@ pub(super) fn run(setup: &Setup, arguments: &RunArgs) -> Result<Exit, Failure> {
             file.map_or_else(|| "sheet".to_owned(), |file| file.display().to_string())
         }
     };
+    let called = (arguments.name.as_deref(), words.as_str());
+    begin_run(setup, &arguments.work, &front, entry, called, arguments.sheet.as_deref())
+}
+
+/// Begins a run that a program has named or that is named after these words, and carries it out. `file` is the file of
+/// a given sheet.
+fn begin_run(
+    setup: &Setup,
+    work: &WorkArgs,
+    front: &Front,
+    entry: EntrySpec,
+    (name, words): (Option<&str>, &str),
+    file: Option<&Path>,
+) -> Result<Exit, Failure> {
+    let mut settings = setup.config.settings().map_err(config_failure)?;
+    let store = setup.store()?;
     let runtime = super::runtime()?;
     runtime.block_on(async {
-        let (id, session) = new_run(&store, &words, SystemClock.now_ms())?;
+        let name = name.map_or_else(|| run_name(words, SystemClock.now_ms()), str::to_owned);
+        let (id, session) = new_run(&store, &name)?;
         let tree = match &entry {
             EntrySpec::Template { tree, .. } => Some(&**tree),
             _ => None,
         };
-        let services = prepare(setup, &arguments.work, &front, store, &id, &mut settings, tree).await?;
+        let services = prepare(setup, work, front, store, &id, &mut settings, tree).await?;
+        ask_to_begin(&services, &id, words).await?;
         let sheet = match &entry {
-            EntrySpec::Sheet { text, .. } => arguments.sheet.as_deref().zip(Some(text.clone())),
+            EntrySpec::Sheet { text, .. } => file.zip(Some(text.clone())),
             _ => None,
         };
         let session = begin_in(&services, session, entry, settings).map_err(|fault| match (&fault, &sheet) {
@@ -144,6 +175,6 @@ pub(super) fn run(setup: &Setup, arguments: &RunArgs) -> Result<Exit, Failure> {
             }
             _ => drive_failure(&fault, &id),
         })?;
-        to_the_end(setup, &front, services, session, &id).await
+        to_the_end(setup, front, services, session, &id).await
     })
 }

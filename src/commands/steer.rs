@@ -1,9 +1,9 @@
-//! `retry` and `drop`: repeats or removes tasks (spec 2.18). A run that a process drives does this at once.
+//! `retry`, `drop` and `fork` (spec 2.18): repeats or removes tasks, and begins a run at a point of another one. A run that a process drives does this at once.
 
-use callsheet_app::{Receipt, RunCommand};
+use callsheet_app::{Receipt, RunCommand, RunControl};
 use callsheet_runtime::driver::ResumeKind;
 
-use crate::cli::{DropArgs, Exit, Failure, RetryArgs};
+use crate::cli::{DropArgs, Exit, Failure, ForkArgs, RetryArgs};
 use crate::setup::{Setup, find_run, recorded};
 
 use super::answer::{order, say};
@@ -28,6 +28,11 @@ pub(super) fn retry(setup: &Setup, arguments: &RetryArgs) -> Result<Exit, Failur
     }
     let run = recorded(&store, &found)?.run;
     resume_run(setup, &arguments.work, store, &found.run, run, ResumeKind::Resume)
+}
+
+pub(super) fn fork(setup: &Setup, arguments: &ForkArgs) -> Result<Exit, Failure> {
+    let found = find_run(&setup.existing_store()?, Some(&arguments.run), |_| true, "")?;
+    say(setup, &setup.runs().fork(&found.run, arguments.at.as_deref())?)
 }
 
 pub(super) fn drop_tasks(setup: &Setup, arguments: &DropArgs) -> Result<Exit, Failure> {

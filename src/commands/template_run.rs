@@ -18,17 +18,18 @@ use crate::left_out::why_left_out;
 use crate::library::{
     called_skills, empty_tree, load, may_use_others, reach, schemas, sources, take_all, take_matcher,
 };
-use crate::setup::{Setup, config_failure, new_run};
+use crate::setup::{Setup, config_failure, new_run, run_name};
 use crate::wiring::outline;
 
-use super::drive::{Front, drive_failure, prepare, to_the_end};
+use super::drive::{Front, ask_to_begin, drive_failure, prepare, to_the_end};
 use super::template_values::{bind_text, check_inputs, check_names, take_value};
 use super::tree_needs::unseen;
 
 /// How many issues of a faulty template are shown.
 const ISSUES: usize = 5;
 
-pub(super) fn run(setup: &Setup, arguments: &TemplateRunArgs) -> Result<Exit, Failure> {
+/// `name` is the name of the run, if a program has chosen one.
+pub(super) fn run(setup: &Setup, arguments: &TemplateRunArgs, name: Option<&str>) -> Result<Exit, Failure> {
     let mut settings = setup.config.settings().map_err(config_failure)?;
     let tree = tree(setup, arguments)?;
     let prompt = match &tree.text {
@@ -40,8 +41,10 @@ pub(super) fn run(setup: &Setup, arguments: &TemplateRunArgs) -> Result<Exit, Fa
     let store = setup.store()?;
     let runtime = super::runtime()?;
     runtime.block_on(async {
-        let (id, session) = new_run(&store, &tree.entry, SystemClock.now_ms())?;
+        let name = name.map_or_else(|| run_name(&tree.entry, SystemClock.now_ms()), str::to_owned);
+        let (id, session) = new_run(&store, &name)?;
         let services = prepare(setup, &arguments.work, &front, store, &id, &mut settings, Some(&tree)).await?;
+        ask_to_begin(&services, &id, &prompt).await?;
         let entry = EntrySpec::Template { tree: Box::new(tree), prompt };
         let session = begin_in(&services, session, entry, settings).map_err(|fault| drive_failure(&fault, &id))?;
         to_the_end(setup, &front, services, session, &id).await

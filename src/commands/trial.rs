@@ -236,10 +236,11 @@ impl Trial<'_> {
             std::fs::write(project.join(name), text)?;
         }
         let home: PathBuf = project.with_file_name("home");
-        let Setup { config, json, verbose, command, .. } = self.setup;
+        let Setup { config, json, here, verbose, command, .. } = self.setup;
         let (config, command) = (config.clone(), command.clone());
         let (folders, templates) = (Folders::below(&home), OnceLock::new());
-        Ok(Setup { project, folders, config, json: *json, verbose: *verbose, command, templates })
+        let here = here.clone();
+        Ok(Setup { project, folders, config, json: *json, here, verbose: *verbose, command, templates })
     }
 }
 

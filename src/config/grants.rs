@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use callsheet_core::nouns::RunId;
-use callsheet_runtime::grants::{Caller, CommandCall, Grant, GrantedThing, Scope, ToolGrant};
-use callsheet_runtime::paths::{Granted, create_private_folder, private};
+use callsheet_runtime::grants::{Caller, Grant, GrantedThing, Scope};
+use callsheet_runtime::paths::{create_private_folder, private};
 use callsheet_runtime::ports::{Clock, Grants, SystemClock};
 
 use super::Folders;
@@ -91,33 +91,19 @@ impl GrantList {
 }
 
 impl GrantList {
-    /// The valid grants for a caller. An unreadable list grants nothing, which a run reports when it starts.
-    fn counting(&self, caller: Caller<'_>) -> impl Iterator<Item = Grant> {
-        let now = SystemClock.now_ms();
-        self.all().unwrap_or_default().into_iter().filter(move |grant| grant.counts(&self.project, caller, now))
-    }
-}
-
-impl GrantList {
     /// Whether what this key signed counts for a run.
     pub fn has_approver(&self, key: &str, run: &RunId) -> bool {
-        let mut counting = self.counting(Caller { run: Some(run), task: None });
-        counting.any(|grant| matches!(&grant.what, GrantedThing::Approver(approver) if approver == key))
+        let counting = self.counting(&Caller { run: Some(run.clone()), tasks: Vec::new() });
+        counting.iter().any(|grant| matches!(&grant.what, GrantedThing::Approver(approver) if approver == key))
     }
 }
 
 impl Grants for GrantList {
-    fn covering(&self, call: &CommandCall, caller: Caller<'_>) -> Option<Grant> {
-        let covers = |grant: &Grant| matches!(&grant.what, GrantedThing::Command(command) if command.covers(call));
-        self.counting(caller).find(covers)
-    }
-
-    fn covering_tool(&self, tool: &ToolGrant, caller: Caller<'_>) -> Option<Grant> {
-        let covers = |grant: &Grant| matches!(&grant.what, GrantedThing::Tool(granted) if granted == tool);
-        self.counting(caller).find(covers)
-    }
-
-    fn add_to(&self, granted: &mut Granted, caller: Caller<'_>) {
-        self.counting(caller).for_each(|grant| grant.add_to(granted));
+    /// The valid grants. An unreadable list grants nothing, which a run reports when it starts.
+    fn counting(&self, caller: &Caller) -> Vec<Grant> {
+        let now = SystemClock.now_ms();
+        let mut grants = self.all().unwrap_or_default();
+        grants.retain(|grant| grant.counts(&self.project, caller, now));
+        grants
     }
 }

@@ -200,6 +200,24 @@ pub const KEYS: &[Key] = &[
         Kind::Command,
         "command that checks the changes of skills that name it, on a copy of the project",
     ),
+    guarded(
+        "hooks.pre-plan.*",
+        Kind::Command,
+        "command that is asked before a run or a follow-up begins; a code other than 0 refuses it",
+    ),
+    guarded(
+        "hooks.pre-tool.*",
+        Kind::Command,
+        "command that is asked before each tool call; a code other than 0 refuses the call",
+    ),
+    guarded(
+        "hooks.pre-write.*",
+        Kind::Command,
+        "command that is asked before changes are written; a code other than 0 refuses them",
+    ),
+    guarded("hooks.post-task.*", Kind::Command, "command that runs after a task ended"),
+    guarded("hooks.run-end.*", Kind::Command, "command that runs after a run ended or began to wait for you"),
+    guarded("hooks.timeout_seconds", Kind::AtLeastOne, "time limit of a hook, in seconds; default 30"),
     open("skills", Kind::List, "limit plans to these skills"),
     open("strict", Kind::Flag, "treat warnings as errors"),
     open(
@@ -222,6 +240,11 @@ pub const KEYS: &[Key] = &[
     guarded("limits.max_calls", Kind::Count, "limit on model calls per run"),
     guarded("limits.max_tokens", Kind::Count, "limit on tokens per run, input plus output"),
     guarded("limits.max_cost_usd", Kind::Number, "limit on cost per run, in US dollars"),
+    guarded(
+        "limits.day_cost_usd",
+        Kind::Number,
+        "limit on cost of all runs of a project within 24 hours, in US dollars",
+    ),
     guarded("limits.allow_unpriced", Kind::Flag, "use models without a known price under a limit on cost"),
     guarded("limits.timeout_seconds", Kind::Count, "time limit per task, in seconds"),
     guarded("limits.run_timeout_seconds", Kind::Count, "time limit per run, in seconds"),

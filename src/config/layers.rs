@@ -219,6 +219,11 @@ impl Config {
         self.values.get(name).and_then(|value| value.value.as_bool()).unwrap_or(false)
     }
 
+    /// A number.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        self.values.get(name)?.value.as_f64()
+    }
+
     /// A whole number.
     pub fn count(&self, name: &str) -> Option<u64> {
         self.values.get(name)?.value.as_u64()
@@ -255,6 +260,12 @@ impl Config {
         let mut names: Vec<String> = parts.map(|(name, _)| name.to_owned()).collect();
         names.dedup();
         names
+    }
+
+    /// The names of the keys directly below a name.
+    pub fn names_below(&self, name: &str) -> Vec<String> {
+        let below = |key: &String| Some(key.strip_prefix(name)?.strip_prefix('.')?.to_owned());
+        self.values.keys().filter_map(below).collect()
     }
 
     /// The text values directly below a name.

@@ -2,7 +2,7 @@
 
 use std::io::BufRead;
 
-use callsheet_app::{RunCommand, grantable};
+use callsheet_app::{RunCommand, Standing, WordCount, standing};
 use callsheet_core::evaluate::{ProcessFile, ProcessRequest, SCRIPT, SCRIPT_READ};
 use callsheet_core::nouns::{Task, ToolCall};
 use callsheet_core::record::{CheckEnd, GateKind};
@@ -84,8 +84,8 @@ impl TerminalPerson {
         show(&gate_text(view, self.colour));
         let several = matches!(&view.gate.kind, GateKind::BeforeRun(tasks) if tasks.len() > 1);
         let before_run = matches!(view.gate.kind, GateKind::BeforeRun(_));
-        let grantable = grantable(view).filter(|_| view.also.is_empty());
-        let choices = choices(view, grantable.is_some());
+        let standing = standing(view);
+        let choices = choices(view, standing.as_ref());
         let gates = || std::iter::once(view.gate.n).chain(view.also.iter().map(|also| also.gate.n)).collect();
         let approve = |later, always| RunCommand::Approve { gates: gates(), tasks: Vec::new(), later, always };
         let one = |command| Some(Decision::Commands(vec![command]));
@@ -94,12 +94,15 @@ impl TerminalPerson {
             match answer.to_ascii_lowercase().as_str() {
                 "y" | "yes" => return one(approve(false, None)),
                 "a" | "all" if before_run => return one(approve(true, None)),
-                "a" | "always" => {
-                    let Some(call) = &grantable else { continue };
-                    if let Some(words) = self.always(call, cancel).await? {
-                        return one(approve(false, Some(words)));
+                "a" | "always" => match &standing {
+                    Some(Standing::Command(call)) => {
+                        if let Some(words) = self.always(call, cancel).await? {
+                            return one(approve(false, Some(words)));
+                        }
                     }
-                }
+                    Some(Standing::Script | Standing::Changes) => return one(approve(false, Some(WordCount::All))),
+                    None => {}
+                },
                 "s" | "stop" => return one(RunCommand::Stop),
                 "p" | "plan" if before_run => show(&Words::of(&format!("{}\n", Shown::exact(&view.plan)))),
                 "h" | "hunks" if !view.hunks.is_empty() => {
@@ -171,19 +174,20 @@ impl TerminalPerson {
 }
 
 /// The letters that answer a gate.
-fn choices(view: &GateView, is_grantable: bool) -> &'static str {
-    match &view.gate.kind {
+fn choices(view: &GateView, standing: Option<&Standing>) -> String {
+    let these = if view.also.is_empty() { "" } else { " to these" };
+    let always = standing.map(|standing| format!("[a] {}  ", standing.words().to_lowercase())).unwrap_or_default();
+    let hunks = if view.hunks.is_empty() { "" } else { "[h] hunk by hunk  " };
+    let fixed = match &view.gate.kind {
         GateKind::BeforeRun(tasks) if tasks.len() > 1 => {
             "[y] yes to these  [a] yes to all tasks of this run  [o] one by one  [e] edit the sheet  [p] show plan  [n] no to these  [s] stop"
         }
         GateKind::BeforeRun(_) => {
             "[y] yes  [a] yes to all tasks of this run  [e] edit the sheet  [p] show plan  [n] no  [s] stop"
         }
-        _ if !view.also.is_empty() => "[y] yes to these  [n] no to these  [s] stop",
-        _ if is_grantable => "[y] yes  [a] always allow  [n] no  [s] stop",
-        _ if view.hunks.is_empty() => "[y] yes  [n] no  [s] stop",
-        _ => "[y] yes  [n] no  [h] hunk by hunk  [s] stop",
-    }
+        _ => return format!("[y] yes{these}  {always}[n] no{these}  {hunks}[s] stop"),
+    };
+    fixed.to_owned()
 }
 
 /// One thread owns stdin, so that a withdrawn question never consumes the answer to the next one.

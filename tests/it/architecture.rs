@@ -15,6 +15,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("callsheet-models", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
     ("callsheet-local", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
     ("callsheet-tools", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
+    ("callsheet-acp", &["callsheet-app", "callsheet-core", "callsheet-format", "callsheet-runtime"]),
     ("callsheet-mcp", &["callsheet-app", "callsheet-core", "callsheet-format", "callsheet-runtime"]),
     ("callsheet-store", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
     ("callsheet-symbols", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
@@ -31,6 +32,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "callsheet",
         &[
+            "callsheet-acp",
             "callsheet-app",
             "callsheet-core",
             "callsheet-format",
@@ -58,6 +60,7 @@ const BANNED: &[(&str, &[&str])] = &[
     ("callsheet-store", &["reqwest", "llama-cpp-2", "clap"]),
     ("callsheet-tools", &["rusqlite", "llama-cpp-2", "clap"]),
     ("callsheet-models", &["rmcp", "rusqlite", "llama-cpp-2", "clap"]),
+    ("callsheet-acp", &["reqwest", "rusqlite", "llama-cpp-2", "clap", "ratatui"]),
     ("callsheet-mcp", &["rusqlite", "llama-cpp-2", "clap"]),
     ("callsheet-local", &["rusqlite", "clap"]),
     ("callsheet-symbols", &["reqwest", "rusqlite", "llama-cpp-2", "clap"]),
@@ -477,7 +480,7 @@ const DRIVERS: [(&str, &str); 4] = [
 /// another machine can look the same.
 #[test]
 fn faces_do_not_have_the_run_itself() {
-    let crates = ["callsheet-tui", "callsheet-web", "callsheet-report", "callsheet-lsp"];
+    let crates = ["callsheet-acp", "callsheet-tui", "callsheet-web", "callsheet-report", "callsheet-lsp"];
     let mut folders: Vec<PathBuf> = crates.iter().map(|name| root().join("crates").join(name).join("src")).collect();
     folders.push(root().join("src"));
     let mut named: BTreeSet<String> = BTreeSet::new();

@@ -135,3 +135,25 @@ fn a_prompt_that_alone_costs_more_than_the_limit_is_not_sent() {
     garden.expect(0, &["resume", "--set", "limits.max_cost_usd=100"]);
     assert!(garden.path("made").exists());
 }
+
+/// What all runs of a project may cost within a day holds over several runs, and a run of a later day is not held by it.
+///
+/// covers: 12.10
+#[test]
+fn the_limit_of_a_day_holds_over_runs() {
+    let garden = TestProject::scripted(
+        "[default]\ntext = \"## Result summary\\nRead.\\n\\n## Result\\nFine.\"\nusage = { input = 100, output = 20, cost_usd = 0.04 }\n",
+    );
+    fn run(words: &str) -> [&str; 8] {
+        let skill = "answer_from_documents";
+        ["run", words, "--skill", skill, "--set", "limits.day_cost_usd=0.1", "--set", "plan=never"]
+    }
+    let first = garden.expect(0, &run("who waters?"));
+    assert!(first.err.contains("this run may cost 0.10 US dollars more"), "{}", first.err);
+    let second = garden.expect(0, &run("who mows?"));
+    assert!(second.err.contains("this run may cost 0.06 US dollars more"), "{}", second.err);
+    garden.expect(0, &run("who sows?"));
+    let refused = garden.expect(6, &run("who digs?"));
+    assert!(refused.err.contains("have spent or reserved 0.12 US dollars"), "{}", refused.err);
+    assert!(refused.err.contains("raise limits.day_cost_usd"), "{}", refused.err);
+}

@@ -222,3 +222,98 @@ fn what_cannot_be_granted_is_refused_with_a_reason() {
     }
     assert_eq!(std::fs::read_to_string(garden.home().join("state/grants.json")).unwrap(), "[{");
 }
+
+/// covers: 11.14
+#[test]
+fn one_answer_allows_the_script_of_all_items_of_a_map_and_no_other_script() {
+    if !holds() {
+        return;
+    }
+    let garden = TestProject::bare();
+    garden.write(
+        ".callsheet/templates/files.yaml",
+        "template: files\nabout: Make files\ninputs:\n  names: {type: \"string[]\"}\ntasks:\n  - made:\n      each: name in names\n      at_once: 2\n      run: [touch, \"{{name}}\"]\n  - last:\n      run: [touch, last]\n",
+    );
+    garden.expect(0, &["trust", "--yes"]);
+    let asked = garden.expect(3, &["template", "run", "files", r#"names=["a", "b", "c", "d", "e"]"#]);
+    assert!(!garden.path("a").exists(), "{}", asked.err);
+    let ended = garden.expect(3, &["approve", "--always", "--resume"]);
+    assert!(ended.err.contains("grant 1: script by "), "{}", ended.err);
+    for name in ["a", "b", "c", "d", "e"] {
+        assert!(garden.path(name).exists(), "{name}: {}", ended.err);
+    }
+    assert!(!garden.path("last").exists(), "another script asks by itself");
+    let listed = garden.expect(0, &["grants"]).out;
+    assert!(listed.contains("script, in ") && listed.contains(", run "), "{listed}");
+    garden.expect(0, &["approve", "--resume"]);
+    assert!(garden.path("last").exists());
+}
+
+/// covers: 11.14
+#[test]
+fn one_answer_approves_all_changes_of_a_task_and_its_items() {
+    let change = |name: &str| {
+        format!(
+            "[[rule]]\nprompt = \"words in {name}\"\ntext = \"## Change details\\n- **file_path** {name}\\n```\\nOld.\\n```\\n```\\nNew.\\n```\\n## Result summary\\nFixed.\"\n"
+        )
+    };
+    let files = ["notes/a.md", "notes/b.md", "notes/c.md", "notes/AGENTS.md"];
+    let garden = TestProject::scripted(&files.map(change).concat());
+    files.iter().for_each(|file| garden.write(file, "Old.\n"));
+    garden.write(
+        "work.md",
+        "## Goals / summary\nFixed.\n\n**plan complete**\n## Tasks\n### Task section 1\n- **Name** Fix\n- **What is needed** Fix the words in {file}.\n- **Skill** edit_document\n- **For each** file in [Notes](notes/)\n- **Expected output** A change.\n",
+    );
+    garden.expect(3, &["run", "--sheet", "work.md", "--approval", "before-apply", "--set", "jobs=1"]);
+    let runs = json_lines(&garden.expect(0, &["runs", "--json"]).out);
+    let run = runs[0]["run"].as_str().unwrap();
+    let refused = garden.expect(2, &["approve", run, "fix", "--always=2"]);
+    assert!(refused.err.contains("has no such words"), "{}", refused.err);
+    let ended = garden.expect(3, &["approve", run, "fix/notes-a-md", "--always", "--resume"]);
+    assert!(ended.err.contains("grant 1: changes ** by fix/notes-a-md in this run"), "{}", ended.err);
+    assert_eq!(garden.read("notes/b.md"), "Old.\n");
+    garden.expect(0, &["grants", "add", "changes", "**", "--run", run, "--task", "fix"]);
+    let ended = garden.expect(3, &["resume"]);
+    assert!(ended.err.contains("grant 2 allows these changes, so you are not asked: notes/c.md"), "{}", ended.err);
+    assert_eq!([garden.read("notes/b.md"), garden.read("notes/c.md")], ["New.\n", "New.\n"], "{}", ended.err);
+    // A change of what models are told waits for an answer of its own.
+    assert_eq!(garden.read("notes/AGENTS.md"), "Old.\n", "{}", ended.err);
+    garden.expect(0, &["approve", "--resume"]);
+    assert_eq!(garden.read("notes/AGENTS.md"), "New.\n");
+}
+
+/// covers: 11.14
+#[test]
+fn patterns_of_changes_are_checked_and_a_script_needs_its_task() {
+    let garden = TestProject::bare();
+    garden.expect(0, &["grants", "add", "changes", "docs/**/*.md"]);
+    for (words, told) in [
+        (&["changes", "/etc/*"][..], "is no path below the project"),
+        (&["changes", "a[b"], "is no pattern of files"),
+        (&["script"], "a script is allowed for one task of a run"),
+    ] {
+        let refused = garden.expect(2, &[&["grants", "add"], words].concat());
+        assert!(refused.err.contains(told), "{}", refused.err);
+    }
+}
+
+/// A grant of a script at one call of a template does not cover another call of it.
+///
+/// covers: 11.14
+#[test]
+fn a_script_that_is_allowed_at_one_call_asks_at_another() {
+    if !holds() {
+        return;
+    }
+    let garden = TestProject::bare();
+    let two = "template: two\nabout: Twice\ninputs: {other:}\ntasks:\n  - first: {call: one, with: {file: a}}\n  - second: {call: one, with: {file: \"{{other}}\"}}\n";
+    garden.write(
+        ".callsheet/templates/one.yaml",
+        "template: one\nabout: Once\ninputs: {file:}\nrun: [touch, \"{{file}}\"]\n",
+    );
+    garden.write(".callsheet/templates/two.yaml", two);
+    garden.expect(0, &["trust", "--yes"]);
+    garden.expect(3, &["template", "run", "two", "other=b"]);
+    let ended = garden.expect(3, &["approve", "--always", "--resume"]);
+    assert!(garden.path("a").exists() && !garden.path("b").exists(), "{}", ended.err);
+}

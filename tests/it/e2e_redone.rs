@@ -151,3 +151,124 @@ fn the_error_of_a_task_of_a_sheet_names_its_limit() {
     let raised = garden.expect(0, &["resume", &run, "--limit", "tea.max_calls=3"]);
     assert_eq!(raised.out, "Green tea.\n", "{}", raised.err);
 }
+
+/// A fork shares what was done before a task began; both runs go on alone, and files stay as they are.
+///
+/// covers: 2.18 fork
+#[test]
+fn a_fork_shares_what_was_done_before_a_task_and_goes_its_own_way() {
+    let mut garden = TestProject::scripted(&REPLIES.replace("B-LOOK", "wrong"));
+    garden.write(".callsheet/templates/names.yaml", NAMES);
+    garden.expect(0, &["template", "run", "names"]);
+    let run = run_of(&garden);
+    for (at, told) in
+        [("names-none", "has no task names-none"), ("0", "at least the first event"), ("9999", "events 1 to")]
+    {
+        let refused = garden.expect(2, &["fork", &run, "--at", at]);
+        assert!(refused.err.contains(told), "{}", refused.err);
+    }
+    garden.follow_text(&REPLIES.replace("B-LOOK", "right").replace("Summed up.", "Another sum."));
+    let forked = garden.expect(0, &["fork", &run, "--at", "names-every-2"]);
+    let fork = format!("{run}-fork");
+    assert!(forked.err.contains(&format!("callsheet resume {fork}")), "{}", forked.err);
+    let resumed = garden.expect(0, &["resume", &fork]);
+    assert_eq!(resumed.out, "Another sum.\n", "{}", resumed.err);
+    let shown = garden.expect(0, &["show", &fork]).out;
+    assert!(
+        shown.contains("- tasks: 5 done\n") && shown.contains("1 execute names-list attempt 1: accepted"),
+        "{shown}"
+    );
+    assert_eq!(garden.expect(0, &["resume", &run]).out, "Summed up.\n", "the first run is as it was");
+    garden.expect(0, &["fork", &run]);
+    assert_eq!(garden.expect(0, &["resume", &format!("{fork}-2")]).out, "Summed up.\n");
+}
+
+/// A fork of a run that changed files names the files, and undoing one run does not undo the other's record.
+///
+/// covers: 2.18 fork
+#[test]
+fn a_fork_names_the_files_that_the_other_run_changed_after_it() {
+    let garden = TestProject::with("steered");
+    garden.expect(0, &["run", "bring the notes up to date", "--headless", "approve"]);
+    let run = run_of(&garden);
+    let forked = garden.expect(0, &["fork", &run, "--at", "write-rota-1"]);
+    assert!(forked.err.contains("changed 2 files after that") && forked.err.contains("rota.md"), "{}", forked.err);
+    garden.expect(0, &["undo", &run]);
+    assert!(!garden.path("rota.md").exists());
+    let fork = format!("{run}-fork");
+    let resumed = garden.expect(0, &["resume", &fork, "--headless", "approve"]);
+    assert!(garden.path("rota.md").exists() && garden.path("thanks.md").exists(), "{}", resumed.err);
+    let forked = garden.expect(0, &["fork", &run]);
+    assert!(!forked.err.contains("changed"), "nothing stands: {}", forked.err);
+}
+
+const SPLIT: &str = "[[rule]]\nprompt = \"Say a list\"\ntext = '[\"a\", \"b\", \"c\"]'\n\
+    [[rule]]\nprompt = \"Look at b\"\nfault = { kind = \"overflow\", message = \"too long\" }\n\
+    [[rule]]\nprompt = \"Look at\"\ntext = \"fine\"\n[default]\ntext = \"Summed up.\"\n";
+
+/// A failed item of a map is removed, and the run goes on without it. What was done costs nothing again.
+///
+/// covers: T 15, 2.18 drop
+#[test]
+fn a_run_goes_on_without_a_failed_item() {
+    let mut garden = TestProject::scripted(SPLIT);
+    garden.write(".callsheet/templates/names.yaml", NAMES);
+    garden.expect(6, &["template", "run", "names"]);
+    let run = run_of(&garden);
+    let refused = garden.expect(2, &["drop", &run, "names-list"]);
+    assert!(refused.err.contains("only failed items of a list"), "{}", refused.err);
+    let refused = garden.expect(2, &["drop", &run, "names-every-2-split"]);
+    assert!(refused.err.contains(&format!("callsheet drop {run} names-every-2")), "{}", refused.err);
+    garden.expect(2, &["drop", &run, "names-every-1"]);
+    garden.expect(0, &["drop", &run, "names-every-2"]);
+    let ended = garden.expect(0, &["resume", &run]);
+    assert_eq!(ended.out, "Summed up.\n", "{}", ended.err);
+    let prompt = garden.expect(0, &["show", &run, "--task", "names-say"]).out;
+    assert!(prompt.contains(r#"["fine", null, "fine"]"#) || prompt.contains(r#"["fine",null,"fine"]"#), "{prompt}");
+    let shown = garden.expect(0, &["show", &run]).out;
+    assert!(shown.contains("names-every-2] dropped") && !shown.contains("Problem"), "{shown}");
+    // It can be brought back.
+    garden.follow_text(&REPLIES.replace("B-LOOK", "right"));
+    let back = garden.expect(0, &["retry", &run, "names-every-2"]);
+    assert!(!garden.expect(0, &["show", &run]).out.contains("names-every-2] failed"), "{}", back.err);
+}
+
+/// A failed item of a list of a sheet is removed, and the task is done without it.
+///
+/// covers: 3.16, 2.18 drop
+#[test]
+fn a_task_is_done_without_a_failed_item() {
+    let garden = TestProject::scripted(
+        "[[rule]]\nprompt = \"words in notes/b.md\"\nfault = { kind = \"overflow\", message = \"too long\" }\n\
+         [default]\ntext = \"## Result summary\\nRead.\\n\\n## Result\\nAll fine.\"\n",
+    );
+    for name in ["a", "b", "c"] {
+        garden.write(&format!("notes/{name}.md"), "Words.\n");
+    }
+    garden.write(
+        "work.md",
+        "## Goals / summary\nRead.\n\n**plan complete**\n## Tasks\n### Task section 1\n- **Name** Read\n- **What is needed** Say the words in {file}.\n- **Skill** answer_from_documents\n- **For each** file in [Notes](notes/)\n- **Expected output** Words.\n",
+    );
+    let ended = garden.expect(5, &["run", "--sheet", "work.md", "--set", "iterate=never"]);
+    let run = run_of(&garden);
+    garden.expect(0, &["drop", &run, "read/notes-b-md"]);
+    let resumed = garden.expect(0, &["resume", &run]);
+    let told = "items that a person removed:\n\n- notes/b.md";
+    assert!(resumed.out.contains(told) && resumed.out.contains("**notes/c.md**"), "{} {}", ended.err, resumed.out);
+}
+
+/// A follow-up of a template's run is a run of its own that reads the result.
+///
+/// covers: 2.18
+#[test]
+fn a_follow_up_of_a_template_reads_its_result() {
+    let script = "[[rule]]\nprompt = \"Summed up.\"\ntext = \"## Direct answer\\nSumme.\"\n".to_owned() + REPLIES;
+    let garden = TestProject::scripted(&script);
+    garden.write(".callsheet/templates/names.yaml", NAMES);
+    garden.expect(0, &["template", "run", "names"]);
+    let run = run_of(&garden);
+    let followed = garden.expect(0, &["continue", &run, "Translate", "it", "to", "German", "--set", "plan=never"]);
+    assert!(followed.err.contains("the follow-up is a new run"), "{}", followed.err);
+    assert!(followed.out.contains("Summe."), "{}", followed.out);
+    assert!(run_of(&garden).ends_with("-translate-it-to"), "{}", run_of(&garden));
+}

@@ -5,6 +5,7 @@ mod support;
 
 mod architecture;
 mod docs;
+mod e2e_acp;
 mod e2e_answers;
 mod e2e_api;
 mod e2e_calls;
@@ -21,6 +22,7 @@ mod e2e_for_each;
 mod e2e_gates;
 mod e2e_grants;
 mod e2e_hang_up;
+mod e2e_hooks;
 mod e2e_hunks;
 mod e2e_inputs;
 mod e2e_interrupted;

@@ -231,7 +231,7 @@ const UNPLAIN: [&str; 18] = [
 const UNPLAIN_HELP: [&str; 2] = ["at most", "of a run"];
 
 /// Folders whose texts are messages for people.
-const MESSAGES: [&str; 20] = [
+const MESSAGES: [&str; 21] = [
     "src",
     "crates/callsheet-core/src/evaluate",
     "crates/callsheet-core/src/template",
@@ -246,6 +246,7 @@ const MESSAGES: [&str; 20] = [
     "crates/callsheet-runtime/src/sheetfile",
     "crates/callsheet-models/src",
     "crates/callsheet-local/src",
+    "crates/callsheet-acp/src",
     "crates/callsheet-mcp/src",
     "crates/callsheet-report/src",
     "crates/callsheet-share/src",

@@ -113,6 +113,13 @@ pub trait RunControl: Send + Sync {
     /// The run is already driven, or the process cannot be started.
     fn resume(&self, run: &RunId) -> Result<Receipt, Refusal>;
 
+    /// Records a new run that shares the events of a run: all of them, those up to a number, or those before a task
+    /// began. `at` is the number or the name of the task. The receipt names the new run.
+    ///
+    /// # Errors
+    /// There is no such event, or the task has not begun.
+    fn fork(&self, run: &RunId, at: Option<&str>) -> Result<Receipt, Refusal>;
+
     /// The state of the last process that this program started for a run.
     fn started(&self, run: &RunId) -> Option<Started>;
 

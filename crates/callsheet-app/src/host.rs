@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use callsheet_core::nouns::{RunId, Settings};
+use callsheet_core::nouns::{RunId, Settings, Slug};
 use callsheet_core::symbols::Coloured;
 use callsheet_runtime::grants::GrantedThing;
 use callsheet_runtime::ports::{LiveText, Store};
@@ -48,11 +48,12 @@ pub trait Host: Send + Sync {
     /// The kinds of the pieces of code in a text.
     fn colours(&self, path: &str, text: &str) -> Vec<Coloured>;
 
-    /// Allows something in this project until it is revoked. Returns what was granted, in words.
+    /// Allows something in this project, or only to a task of a run, until it is revoked. Returns what was granted, in
+    /// words.
     ///
     /// # Errors
     /// The list of grants cannot be written.
-    fn grant(&self, what: GrantedThing) -> Result<String, Refusal>;
+    fn grant(&self, what: GrantedThing, only: Option<(RunId, Slug)>) -> Result<String, Refusal>;
 
     /// Starts a process that resumes a run and outlives this process. Returns what was done, in words.
     ///

@@ -17,7 +17,7 @@ pub use answer::{answer_text, join_json, joined_results, results_json, run_folde
 pub use command::{Arrival, HunkRanges, Order, Receipt, RunCommand, WordCount, new_key};
 pub use control::{RunControl, SheetCheck, SheetIssue, Started};
 pub use host::Host;
-pub use local::{LocalRuns, asked_about, find_run, grantable, recorded, undo_lines};
+pub use local::{LocalRuns, Standing, asked_about, find_run, recorded, standing, undo_lines};
 pub use refusal::{Kind, Refusal};
 pub use report::{omitted_rules, result_of_tree};
 pub use starter::{NewRun, RunStarter};

@@ -14,6 +14,7 @@ use callsheet_core::run::{Effect, Run, Stage, State, TaskRun, ToolState};
 
 use crate::checks::{Checks, nothing_is_applied_unchecked};
 use crate::joins::Answers;
+use crate::people::part;
 use crate::plan::{Plan, ended_tasks_stay_ended, reads};
 use crate::reviews::{ReviewedExecution, Verdicts};
 use crate::world::COST;
@@ -122,6 +123,10 @@ impl Witness {
                 self.resumed = true;
                 self.removed.remove(retried);
                 self.note_retried(run, retried);
+            }
+            Event::TaskDropped(events::TaskDropped { task }) if part(run, task).is_some() => {
+                self.resumed = true;
+                self.note_retried(run, task);
             }
             Event::ReplyReceived(events::ReplyReceived { key, usage, reused, .. }) => {
                 if reused.is_some() {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use callsheet_core::events::{self, Event, ListOrigin, LogEntry};
 use callsheet_core::nouns::Slug;
 use callsheet_core::record::{AdoptedList, EffectKey, Gate};
-use callsheet_core::run::{Execution, Run, State, TaskRun};
+use callsheet_core::run::{Execution, NodeInstance, Run, State, TaskRun};
 
 use crate::checkers::Kept;
 
@@ -75,6 +75,10 @@ impl People {
                 self.held.clear();
                 self.an_edit_stands(run, list)
             }
+            Event::TaskDropped(events::TaskDropped { task }) if part(run, task).is_some() => {
+                let removed = part(run, task).is_some_and(|op| op.removed);
+                if removed { Ok(()) } else { Err(format!("what a person said stands: the item {task} was removed")) }
+            }
             Event::TaskDropped(events::TaskDropped { task }) => match run.task(task).map(|task| task.state()) {
                 Some(State::Dropped) => Ok(()),
                 state => Err(format!("what a person said stands: {task} was taken off, and is {state:?}")),
@@ -142,4 +146,9 @@ fn is_touched(task: &TaskRun) -> bool {
 
 fn is_ended(run: &Run, slug: &Slug) -> bool {
     run.task(slug).is_some_and(|task| task.state().is_ended())
+}
+
+/// The part of a template with this name, or whose leaf has it.
+pub(crate) fn part<'a>(run: &'a Run, task: &Slug) -> Option<&'a NodeInstance> {
+    run.operators().get(task).or_else(|| run.operators().of_leaf(task))
 }

@@ -8,6 +8,7 @@ use callsheet_core::record::{AdoptedList, ResultParts};
 use callsheet_core::run::{Run, State, TaskRun};
 
 use crate::checkers::Kept;
+use crate::people::part;
 
 /// The plan before an event.
 #[derive(Default)]
@@ -88,9 +89,8 @@ pub(crate) fn ended_tasks_stay_ended(states: &mut BTreeMap<Slug, State>, run: &R
         _ => false,
     };
     let is_redone = |slug: &Slug| match event {
-        Event::TaskRetried(events::TaskRetried { task, .. }) => {
-            let caller = run.operators().get(task).or_else(|| run.operators().of_leaf(task));
-            let caller = caller.and_then(|op| run.operators().caller(op.mount)).map(|caller| &caller.task);
+        Event::TaskRetried(events::TaskRetried { task, .. }) | Event::TaskDropped(events::TaskDropped { task }) => {
+            let caller = part(run, task).and_then(|op| run.operators().caller(op.mount)).map(|caller| &caller.task);
             reads(run, slug, caller.unwrap_or(task))
         }
         _ => false,

@@ -80,13 +80,15 @@ impl World {
         let problems: Vec<Slug> =
             run.all_problems().map(|problem| problem.task.task.slug.clone()).chain(failed).collect();
         if self.random.chance(60) {
-            let slugs = if self.random.chance(80) { problems } else { slugs.into_iter().chain(ended).collect() };
+            let all: Vec<Slug> = slugs.into_iter().chain(ended).collect();
+            let slugs = if self.random.chance(80) { problems } else { all };
             return self
                 .random
                 .pick(&slugs)
                 .cloned()
                 .map(|task| events::TaskRetried { task, skills: BTreeMap::new() }.into());
         }
+        let slugs = if self.random.chance(50) { problems } else { slugs };
         self.random.pick(&slugs).cloned().map(|task| events::TaskDropped { task }.into())
     }
 }

@@ -1,6 +1,6 @@
 //! The last line: the typed text, the action to confirm, or the keys that are useful now.
 
-use callsheet_app::grantable;
+use callsheet_app::{Standing, standing};
 use callsheet_core::record::{EffectKey, GateKind};
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -114,10 +114,12 @@ fn keys(app: &App) -> Vec<(&'static str, &'static str)> {
                         keys.push(("a", "all tasks"));
                     }
                     GateKind::BeforeApply { .. } => keys.push(("h", "hunks")),
-                    GateKind::BeforeCall { .. } if app.shown_gate().and_then(grantable).is_some() => {
-                        keys.push(("a", "always allow"));
-                    }
                     GateKind::BeforeCall { .. } => {}
+                }
+                match app.shown_gate().and_then(standing) {
+                    Some(Standing::Changes) => keys.push(("a", "later ones, too")),
+                    Some(Standing::Command(_) | Standing::Script) => keys.push(("a", "always allow")),
+                    None => {}
                 }
             }
             _ => keys.push(("r", "answer")),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use callsheet_app::{Receipt, RunCommand, State, WordCount, grantable};
+use callsheet_app::{Receipt, RunCommand, State, WordCount, standing};
 use callsheet_core::nouns::Slug;
 use callsheet_core::record::{EffectKey, GateKind};
 use callsheet_core::view::board::Ask;
@@ -38,7 +38,7 @@ pub const KEYS: &[(&str, &[(&str, &str)])] = &[
             ("y", "approve"),
             ("n", "deny, with a reason"),
             ("o", "approve this task only"),
-            ("a", "approve all tasks of the run; always allow a command"),
+            ("a", "approve all tasks of the run, or all changes of a task; always allow a command"),
             ("h", "decide hunk by hunk"),
             ("r", "answer a question"),
         ],
@@ -191,7 +191,7 @@ fn of_ask(app: &mut App, viewer: &Viewer, ask: &Ask, code: KeyCode) -> bool {
             let (gates, tasks) = (seen(app, ask), Vec::new());
             send(app, viewer, ask, RunCommand::Approve { gates, tasks, later: true, always: None });
         }
-        KeyCode::Char('a') if app.shown_gate().and_then(grantable).is_some() => {
+        KeyCode::Char('a') if app.shown_gate().and_then(standing).is_some() => {
             let (gates, tasks) = (seen(app, ask), Vec::new());
             let always = Some(WordCount::All);
             send(app, viewer, ask, RunCommand::Approve { gates, tasks, later: false, always });

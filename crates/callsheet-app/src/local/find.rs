@@ -47,7 +47,10 @@ pub fn find_run(
     }
     match found.len() {
         1 => Ok(found.remove(0)),
-        0 => Err(Refusal::usage(format!("there is no run {asked}"), "`callsheet runs` lists all runs")),
+        0 => Err(Refusal::usage(
+            format!("there is no run {asked}"),
+            "`callsheet runs` lists all runs; name a run before its tasks",
+        )),
         _ => {
             let names: Vec<&str> = found.iter().map(|run| run.run.as_str()).collect();
             Err(Refusal::usage(

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use callsheet_core::evaluate::SCRIPT;
 use callsheet_core::fuzzy;
 use callsheet_core::nouns::{RunId, Slug};
 use callsheet_core::record::{Answer, AnsweredBy, Gate, GateKind, Verdict};
@@ -23,6 +24,9 @@ pub(super) struct Asked {
     open: Vec<Gate>,
 }
 
+/// The pattern of all files of the project.
+const EVERY_FILE: &str = "**";
+
 /// Gates, each with those of its tasks that were named.
 type Chosen<'a> = Vec<(&'a Gate, Vec<Slug>)>;
 
@@ -35,10 +39,38 @@ pub fn asked_about(gate: &Gate) -> impl Iterator<Item = &Slug> {
     tasks.iter()
 }
 
-/// The command that a gate asks about, if a grant can cover similar calls. No grant covers an interrupted call, or a
-/// call that nothing on this machine can restrict.
-pub fn grantable(view: &GateView) -> Option<CommandCall> {
-    view.call.as_ref().filter(|_| !view.again && !view.unheld).and_then(CommandCall::of)
+/// What a person can allow from now on, when a gate asks about one of many.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Standing {
+    /// Commands like this one, in the project.
+    Command(CommandCall),
+    /// The script of this node of the template, in the run.
+    Script,
+    /// All changes of the task, with its parts and items, in the run.
+    Changes,
+}
+
+impl Standing {
+    /// What it allows, as the words of a button.
+    pub fn words(&self) -> &'static str {
+        match self {
+            Self::Command(_) => "Always allow this command in this project",
+            Self::Script => "Always allow this script in this run, whatever its arguments",
+            Self::Changes => "Approve this and all later changes of this task",
+        }
+    }
+}
+
+/// What a person can allow from now on at a gate. No grant covers an interrupted call, or a call that nothing on this
+/// machine can restrict.
+pub fn standing(view: &GateView) -> Option<Standing> {
+    match (&view.gate.kind, &view.call) {
+        (GateKind::BeforeApply { .. }, _) => Some(Standing::Changes),
+        (_, Some(_)) if view.again || view.unheld => None,
+        (_, Some(call)) if call.name == SCRIPT => Some(Standing::Script),
+        (_, Some(call)) => CommandCall::of(call).map(Standing::Command),
+        _ => None,
+    }
 }
 
 /// Carries out an answer.
@@ -58,7 +90,7 @@ pub(super) fn answer(runs: &Ordered<'_>, run: &RunId) -> Result<Receipt, Refusal
             let chosen =
                 if gates.is_empty() { asked.without_interrupted(chosen, *later, tasks, &mut notes)? } else { chosen };
             if let Some(words) = always {
-                notes.extend(asked.grant(runs, &chosen, *words)?);
+                notes.extend(asked.grant(runs, &chosen, tasks, *words)?);
             }
             let chosen = chosen.into_iter().filter(|(gate, _)| !later || !is_change(gate));
             let approve = |(gate, named): (&Gate, Vec<Slug>)| {
@@ -143,8 +175,13 @@ impl Asked {
                 "look at what is asked now",
             ));
         }
+        let means = |name: &String, around: &[Slug]| around.iter().any(|task| task.as_str() == name);
         let named = |gate: &Gate, tasks: &[String]| {
-            let asked = asked_about(gate).filter(|task| tasks.iter().any(|name| means(name, task)));
+            let is_named = |task: &&Slug| {
+                let around = self.run.names_around(task);
+                tasks.iter().any(|name| means(name, &around))
+            };
+            let asked = asked_about(gate).filter(is_named);
             asked.cloned().collect::<Vec<_>>()
         };
         let waits = |name: &String| seen().any(|gate| !named(gate, std::slice::from_ref(name)).is_empty());
@@ -213,42 +250,81 @@ impl Asked {
         waiting == 1 || named.len() == all || named.is_empty() && !gates.is_empty()
     }
 
-    /// Allows commands like those that these gates ask about. If one gate asks about something else, nothing is
-    /// granted.
-    fn grant(&self, runs: &LocalRuns, chosen: &Chosen<'_>, words: WordCount) -> Result<Vec<String>, Refusal> {
-        let commands = chosen.iter().map(|(gate, _)| self.command_of(runs, gate, words));
-        let commands = commands.collect::<Result<Vec<_>, _>>()?;
-        commands.into_iter().map(|command| runs.host.grant(GrantedThing::Command(command))).collect()
+    /// Allows commands and changes like those that these gates ask about. If one gate asks about something else,
+    /// nothing is granted.
+    fn grant(
+        &self,
+        runs: &LocalRuns,
+        chosen: &Chosen<'_>,
+        tasks: &[String],
+        words: WordCount,
+    ) -> Result<Vec<String>, Refusal> {
+        let wanted = |(gate, _): &(&Gate, Vec<Slug>)| self.wanted(runs, gate, tasks, words);
+        let wanted = chosen.iter().map(wanted).collect::<Result<Vec<_>, Refusal>>()?;
+        let mut told = Vec::new();
+        for (what, task) in wanted {
+            let of_task = task.map(|task| (self.found.run.clone(), task));
+            let line = runs.host.grant(what, of_task)?;
+            if !told.contains(&line) {
+                told.push(line);
+            }
+        }
+        Ok(told)
     }
 
-    fn command_of(&self, runs: &LocalRuns, gate: &Gate, words: WordCount) -> Result<CommandGrant, Refusal> {
+    /// The task for which changes are allowed: the one that the person named, or else the outermost that contains it.
+    fn named_around(&self, task: &Slug, tasks: &[String]) -> Slug {
+        let mut names = self.run.names_around(task);
+        let named = names.iter().position(|name| tasks.iter().any(|wanted| wanted == name.as_str()));
+        names.swap_remove(named.unwrap_or(names.len().saturating_sub(1)))
+    }
+
+    /// What a grant for a gate allows, and the task to which it is restricted.
+    fn wanted(
+        &self,
+        runs: &LocalRuns,
+        gate: &Gate,
+        tasks: &[String],
+        words: WordCount,
+    ) -> Result<(GrantedThing, Option<Slug>), Refusal> {
         let view = gate_view(&*self.store, runs.host.project(), &self.run, gate)?;
-        let Some(call) = grantable(&view) else {
-            let tasks: Vec<&str> = asked_about(gate).map(Slug::as_str).collect();
-            let tasks = tasks.join(", ");
-            return Err(Refusal::usage(
-                format!(
-                    "a grant can't answer for {tasks}: it is not a command, was interrupted, or cannot be restricted"
-                ),
-                format!("approve it without --always, or name another task: callsheet show {}", self.found.run),
-            ));
-        };
-        let all = call.words().len();
-        let count = match words {
-            WordCount::All => all,
-            WordCount::First(words) => usize::try_from(words).unwrap_or(usize::MAX),
-        };
-        if (1..=all).contains(&count) {
-            return Ok(call.grant(count));
+        let call = view.call.as_ref().and_then(CommandCall::of);
+        match (standing(&view), &view.task, words, call) {
+            (Some(Standing::Changes), Some(task), WordCount::All, _) => {
+                Ok((GrantedThing::Changes(EVERY_FILE.to_owned()), Some(self.named_around(task, tasks))))
+            }
+            (Some(Standing::Script), Some(task), WordCount::All, _) => {
+                Ok((GrantedThing::Script, Some(self.run.first_of_node(task).unwrap_or(task).clone())))
+            }
+            (Some(Standing::Command(call)), _, words, _) | (Some(Standing::Script), _, words, Some(call)) => {
+                granted_words(&call, words).map(|command| (GrantedThing::Command(command), None))
+            }
+            _ => {
+                let tasks: Vec<&str> = asked_about(gate).map(Slug::as_str).collect();
+                let tasks = tasks.join(", ");
+                Err(Refusal::usage(
+                    format!(
+                        "a grant like this can't answer for {tasks}: it waits to start, has no such words, was interrupted, or cannot be restricted"
+                    ),
+                    format!("approve it without --always, or name another task: callsheet show {}", self.found.run),
+                ))
+            }
         }
-        let what = format!("the command has {all} words: {}", command_text(call.words()));
-        Err(Refusal::usage(what, format!("give a number from 1 to {all}")))
     }
 }
 
-/// Whether `name` refers to the task: by its own name, or by the name of the task whose call it belongs to.
-fn means(name: &str, task: &Slug) -> bool {
-    name == task.as_str() || task.as_str().split_once('/').is_some_and(|(caller, _)| name == caller)
+/// Allows commands that begin with these first words of a call.
+fn granted_words(call: &CommandCall, words: WordCount) -> Result<CommandGrant, Refusal> {
+    let all = call.words().len();
+    let count = match words {
+        WordCount::All => all,
+        WordCount::First(words) => usize::try_from(words).unwrap_or(usize::MAX),
+    };
+    if (1..=all).contains(&count) {
+        return Ok(call.grant(count));
+    }
+    let what = format!("the command has {all} words: {}", command_text(call.words()));
+    Err(Refusal::usage(what, format!("give a number from 1 to {all}")))
 }
 
 fn is_change(gate: &Gate) -> bool {

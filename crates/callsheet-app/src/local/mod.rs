@@ -1,6 +1,7 @@
 //! The runs of a project on this machine.
 
 mod find;
+mod fork;
 mod gates;
 mod limits;
 mod parts;
@@ -28,7 +29,7 @@ use crate::refusal::Refusal;
 use crate::view::{Cursor, RunView};
 
 pub use find::{find_run, recorded};
-pub use gates::{asked_about, grantable};
+pub use gates::{Standing, asked_about, standing};
 pub use undo::undo_lines;
 
 /// The runs of a project on this machine.
@@ -210,6 +211,10 @@ impl RunControl for LocalRuns {
             return Err(Refusal::usage(format!("run {run} is running already ({owner})"), ""));
         }
         self.host.start(run).map(|words| Receipt::done(run, words))
+    }
+
+    fn fork(&self, run: &RunId, at: Option<&str>) -> Result<Receipt, Refusal> {
+        fork::fork(self, run, at)
     }
 
     fn started(&self, run: &RunId) -> Option<Started> {

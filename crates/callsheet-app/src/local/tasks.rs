@@ -7,7 +7,6 @@ use std::sync::Arc;
 use callsheet_core::events::{self, Event, LogEntry};
 use callsheet_core::fuzzy;
 use callsheet_core::nouns::{RunId, Slug};
-use callsheet_core::record::Outcome;
 use callsheet_core::run::{NodeInstance, Run, Stage, State, TaskRun};
 use callsheet_runtime::ports::{InboxMessage, RunSummary, Store};
 
@@ -21,6 +20,16 @@ use crate::words::one_line;
 enum SteerAction {
     Retry,
     Drop,
+}
+
+impl SteerAction {
+    fn event(self, task: &Slug) -> Event {
+        let task = task.clone();
+        match self {
+            Self::Retry => events::TaskRetried { task, skills: BTreeMap::new() }.into(),
+            Self::Drop => events::TaskDropped { task }.into(),
+        }
+    }
 }
 
 struct SteeredRun {
@@ -60,9 +69,6 @@ fn find(runs: &Ordered<'_>, id: &RunId, slugs: &[String], wish: SteerAction) -> 
     let id = &found.run;
     let run = recorded(&store, &found)?.run.into_run();
     let of_template = run.operators().tree().is_some();
-    if of_template && wish == SteerAction::Drop {
-        return Err(of_a_template(&run, id));
-    }
     let mut preview = run.clone();
     let mut tasks = Vec::new();
     if found.owner.is_none() && !matches!(run.stage(), Stage::Empty) {
@@ -72,7 +78,7 @@ fn find(runs: &Ordered<'_>, id: &RunId, slugs: &[String], wish: SteerAction) -> 
             .ok_or_else(|| Refusal::internal(format!("run {id} cannot be resumed"), ""))?;
     }
     if of_template {
-        let (tasks, after) = of_tree(&run, preview, id, slugs)?;
+        let (tasks, after) = of_tree(&run, preview, id, slugs, wish)?;
         let changed = done_with_changes(&run, &after);
         return Ok(SteeredRun { store, found, tasks, changed });
     }
@@ -94,7 +100,7 @@ fn find(runs: &Ordered<'_>, id: &RunId, slugs: &[String], wish: SteerAction) -> 
         let named = Slug::new(slug.clone());
         let operators = run.operators();
         if let Some(op) = operators.get(&named).or_else(|| operators.of_leaf(&named)) {
-            tasks.extend(part_of_call(&run, &mut preview, op, wish, id)?);
+            tasks.extend(part_of_call(&mut preview, op, wish, id)?);
             continue;
         }
         let Some(task) = preview.task(&named).filter(|task| task.below.is_none()) else {
@@ -102,10 +108,6 @@ fn find(runs: &Ordered<'_>, id: &RunId, slugs: &[String], wish: SteerAction) -> 
             return Err(unknown(id, slug, &names));
         };
         let (slug, state) = (task.task.slug.clone(), task.state());
-        let event = match wish {
-            SteerAction::Retry => events::TaskRetried { task: slug.clone(), skills: BTreeMap::new() }.into(),
-            SteerAction::Drop => events::TaskDropped { task: slug.clone() }.into(),
-        };
         // A retry may bring back a task that is named later.
         let comes_back = wish == SteerAction::Retry
             && !state.is_ended()
@@ -113,7 +115,7 @@ fn find(runs: &Ordered<'_>, id: &RunId, slugs: &[String], wish: SteerAction) -> 
         if comes_back && (all || !tasks.is_empty()) {
             continue;
         }
-        preview = with(&preview, event).ok_or_else(|| refusal(&slug, state, wish, id))?;
+        preview = with(&preview, wish.event(&slug)).ok_or_else(|| refusal(&slug, state, wish, id))?;
         tasks.push(slug);
     }
     let changed = done_with_changes(&run, &preview);
@@ -144,24 +146,11 @@ fn changes_stand(id: &RunId, tasks: &[Slug], changed: &[Slug]) -> Refusal {
 
 /// The part of a called template that begins again. `None` if it comes back with the resume or with a task that was
 /// named before.
-fn part_of_call(
-    run: &Run,
-    preview: &mut Run,
-    op: &NodeInstance,
-    wish: SteerAction,
-    id: &RunId,
-) -> Result<Option<Slug>, Refusal> {
-    if let (SteerAction::Drop, Some(caller)) = (wish, run.operators().caller(op.mount)) {
-        return Err(Refusal::usage(
-            format!("{} is part of what {} calls, and `drop` works only on tasks of the list", op.id, caller.task),
-            format!("drop the task that calls it: callsheet drop {id} {}", caller.task),
-        ));
-    }
+fn part_of_call(preview: &mut Run, op: &NodeInstance, wish: SteerAction, id: &RunId) -> Result<Option<Slug>, Refusal> {
     if preview.operators().get(&op.id).is_some_and(|now| op.failed() && !now.failed()) {
         return Ok(None);
     }
-    let retried = events::TaskRetried { task: op.id.clone(), skills: BTreeMap::new() }.into();
-    *preview = with(preview, retried).ok_or_else(|| cannot_retry_alone(&op.id, op.closed.is_some(), id))?;
+    *preview = with(preview, wish.event(&op.id)).ok_or_else(|| refusal_of_part(preview, op, wish, id))?;
     Ok(Some(op.id.clone()))
 }
 
@@ -169,9 +158,15 @@ fn slug_of(task: &TaskRun) -> String {
     task.task.slug.as_str().to_owned()
 }
 
-/// The tasks of a template run that begin again: the named tasks, or else all failed tasks. Empty if the failed tasks
-/// come back with the resume alone.
-fn of_tree(run: &Run, mut preview: Run, id: &RunId, slugs: &[String]) -> Result<(Vec<Slug>, Run), Refusal> {
+/// The tasks of a template run that begin again or are removed: the named tasks, or else all failed tasks. Empty if the
+/// failed tasks come back with the resume alone.
+fn of_tree(
+    run: &Run,
+    mut preview: Run,
+    id: &RunId,
+    slugs: &[String],
+    wish: SteerAction,
+) -> Result<(Vec<Slug>, Run), Refusal> {
     let operators = run.operators();
     let wanted = if slugs.is_empty() { run.failed_of_tree() } else { slugs.iter().cloned().map(Slug::new).collect() };
     if wanted.is_empty() {
@@ -188,14 +183,24 @@ fn of_tree(run: &Run, mut preview: Run, id: &RunId, slugs: &[String]) -> Result<
             // It comes back with the resume or with a task that was named before.
             continue;
         }
-        let retried = events::TaskRetried { task: op.id.clone(), skills: BTreeMap::new() }.into();
-        preview = with(&preview, retried).ok_or_else(|| cannot_retry_alone(&slug, ended(run), id))?;
+        preview = with(&preview, wish.event(&op.id)).ok_or_else(|| refusal_of_part(&preview, op, wish, id))?;
         tasks.push(op.id.clone());
     }
     Ok((tasks, preview))
 }
 
-fn cannot_retry_alone(slug: &Slug, ended: bool, id: &RunId) -> Refusal {
+fn refusal_of_part(preview: &Run, op: &NodeInstance, wish: SteerAction, id: &RunId) -> Refusal {
+    let (slug, ended) = (&op.id, op.closed.is_some() && !op.former);
+    if wish == SteerAction::Drop {
+        let around = preview.names_around(slug);
+        let item = around.iter().find(|name| with(preview, wish.event(name)).is_some());
+        let advice = match item {
+            Some(item) => format!("remove the item that it is a part of: callsheet drop {id} {item}"),
+            None => format!("inspect the run: callsheet show {id}"),
+        };
+        let what = format!("{slug} can't be removed: of a template, only failed items of a list can");
+        return Refusal::usage(what, advice);
+    }
     if ended {
         Refusal::usage(
             format!("can't retry {slug} alone: what requested it has used its result already, or is using it"),
@@ -219,19 +224,6 @@ pub(super) fn unknown(id: &RunId, slug: &str, names: &[&str]) -> Refusal {
     let near = fuzzy::did_you_mean(slug, names.iter().copied());
     let has = || format!("it has: {}", one_line(&names.join(", "), 600));
     Refusal::usage(format!("run {id} has no task {slug}"), if near.is_empty() { has() } else { near })
-}
-
-/// The refusal to remove tasks of a template run. Its tasks follow from its tree and its results.
-fn of_a_template(run: &Run, id: &RunId) -> Refusal {
-    let name = run.operators().tree().map(|tree| tree.entry.clone()).unwrap_or_default();
-    let advice = match run.outcome() {
-        Some(Outcome::Complete) => format!("run it again: callsheet template run {name}"),
-        Some(Outcome::TaskFailed | Outcome::InputInvalid | Outcome::LimitReached) => {
-            format!("retry what failed: callsheet retry {id}; or run it again: callsheet template run {name}")
-        }
-        _ => format!("resume it: callsheet resume {id}; or run it again: callsheet template run {name}"),
-    };
-    Refusal::usage(format!("{id} runs a template, and `drop` works only on the tasks of a sheet"), advice)
 }
 
 fn with(run: &Run, event: Event) -> Option<Run> {

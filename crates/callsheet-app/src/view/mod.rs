@@ -10,8 +10,8 @@ mod of_tree;
 
 use callsheet_core::events::{Event, LinePiece, LogEntry};
 use callsheet_core::nouns::Slug;
-use callsheet_core::record::{CallKey, EffectKey, Gate};
-use callsheet_core::run::{Reject, Run};
+use callsheet_core::record::{CallKey, EffectKey, FileChange, Gate, GateKind};
+use callsheet_core::run::{Effect, Reject, Run};
 use callsheet_core::template::TaskError;
 use callsheet_core::template::TaskResult;
 use callsheet_core::view::{self, Board, Summary};
@@ -115,6 +115,16 @@ impl RunView {
         self.run.all_tasks()
     }
 
+    /// Whether a part of a template has this name.
+    pub fn has_part(&self, name: &Slug) -> bool {
+        self.run.operators().get(name).is_some()
+    }
+
+    /// The first task of the template node that a task executes. `None` for a task of a list.
+    pub fn first_of_node(&self, task: &Slug) -> Option<&Slug> {
+        self.run.first_of_node(task)
+    }
+
     /// The slugs of the current list by step, in its order.
     pub fn steps(&self) -> &[Vec<Slug>] {
         self.run.steps()
@@ -203,6 +213,19 @@ impl RunView {
     /// The open gates, in the order in which they were opened.
     pub fn open_gates(&self) -> Vec<Gate> {
         open_gates(&self.run).collect()
+    }
+
+    /// The files that the changes behind a gate would change. Empty if the gate does not ask about changes.
+    pub fn changes_of(&self, gate: &Gate) -> &[FileChange] {
+        let GateKind::BeforeApply { task, run, set } = &gate.kind else { return &[] };
+        self.run.pending_changes(task, run, *set).map(|changes| changes.files.as_slice()).unwrap_or_default()
+    }
+
+    /// Whether nothing is left to do until a person answers.
+    pub fn only_waits(&self) -> bool {
+        let outstanding = self.run.outstanding();
+        let is_asking = |effect: &Effect| matches!(effect, Effect::AskApproval(_) | Effect::AskPerson { .. });
+        !outstanding.is_empty() && outstanding.iter().all(is_asking)
     }
 
     /// The open questions.

@@ -71,7 +71,7 @@ fn a_refused_command_leaves_nothing() {
     assert!(refused(keep).what.contains("no pending change with hunks"));
     let always = Some(callsheet_app::WordCount::All);
     let always = RunCommand::Approve { gates: vec![gate], tasks: Vec::new(), later: false, always };
-    assert!(refused(always).what.contains("a grant can't answer"));
+    assert!(refused(always).what.contains("can't answer for write-a"));
     let (task, run, call) = (Slug::new("write-a"), ExecutionId::new("e"), "1".to_owned());
     let reply = RunCommand::Reply { to: AskingCall { task, run, call }, text: "yes".to_owned() };
     assert!(refused(reply).what.contains("answered or withdrawn"));

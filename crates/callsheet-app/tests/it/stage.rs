@@ -174,7 +174,7 @@ impl Host for Program {
         Vec::new()
     }
 
-    fn grant(&self, _: GrantedThing) -> Result<String, Refusal> {
+    fn grant(&self, _: GrantedThing, _: Option<(RunId, Slug)>) -> Result<String, Refusal> {
         Ok("granted".to_owned())
     }
 

@@ -120,6 +120,8 @@ notes! {
     ProblemBlocked = "problem_blocked" ["name", "cause"],
     /// The output of a call of a tool that the skill may not use (spec 7.10).
     ToolRefused = "tool_refused" ["tool"],
+    /// The output of a call that a hook of the person refused (spec 12.11).
+    HookRefused = "hook_refused" ["hook", "why"],
     /// The declared form of a handler's output is JSON; `schema` says which.
     OutputJson = "output_json" ["schema"],
     /// The reply of a handler that runs a skill with changes contains these changes (spec 3.9).

@@ -15,6 +15,8 @@ pub enum AnsweredBy {
     Command,
     /// By somebody at the page in a browser.
     Page,
+    /// By somebody in an editor (spec 13.6).
+    Editor,
     /// By a program that the person lets answer (spec 13.5).
     Client,
     /// By a program whose token of this name may approve (spec 11.22).
@@ -34,6 +36,7 @@ impl AnsweredBy {
             Self::Terminal => "at the terminal",
             Self::Command => "by a command",
             Self::Page => "on the page",
+            Self::Editor => "in an editor",
             Self::Client => "by a program that may approve",
             Self::Api(name) => return format!("by the program {name}, which may approve").into(),
             Self::Signed(key) => return format!("elsewhere, signed with {key}").into(),

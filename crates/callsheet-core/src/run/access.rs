@@ -314,9 +314,10 @@ impl Run {
         self.all_problems().filter(|problem| problem.task.has_open_problem())
     }
 
-    /// All tasks that are failed, denied or blocked now, for the report.
+    /// All tasks that are failed, denied or blocked now, for the report. What a person has replaced or removed does not
+    /// count.
     pub fn all_problems(&self) -> impl Iterator<Item = Problem<'_>> {
-        self.tasks().filter_map(|task| {
+        self.tasks().filter(|task| self.judged(task) != State::Dropped).filter_map(|task| {
             let kind = match &task.phase {
                 TaskPhase::Failed { failure, .. } => ProblemKind::Failed {
                     reason: &failure.reason,

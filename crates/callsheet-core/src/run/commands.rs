@@ -9,7 +9,7 @@ use super::Run;
 use super::lists::check_applies;
 use super::mounts::{Mounts, call_of, failed_calls};
 use super::next_stage::NextStage;
-use super::operators::Trees;
+use super::operators::{Redo, Trees};
 use super::reject::Reject;
 use super::state::State;
 use super::task::{CallReuse, Refined, RemovedBy, TaskPhase, TaskRun};
@@ -76,10 +76,10 @@ impl Commands<'_> {
         self.revive(slug, skills);
     }
 
-    /// Repeats a task of a call's tree for a person. The task that made the call continues with it.
-    pub fn retry_in_call(&mut self, slug: &Slug, skills: &BTreeMap<String, SkillPolicy>) {
-        let Ok(call) = call_of(self.0, slug) else { return };
-        Trees(self.0).retry_op(call.op);
+    /// Repeats or removes a task of a call's tree for a person. The task that made the call continues with it.
+    pub fn redo_in_call(&mut self, slug: &Slug, how: Redo, skills: &BTreeMap<String, SkillPolicy>) {
+        let Ok(call) = call_of(self.0, slug, how) else { return };
+        Trees(self.0).redo_op(call.op, how);
         let caller = &call.caller.task;
         match self.0.tasks.get(caller).map(TaskRun::state) {
             Some(State::Failed) => {
@@ -185,13 +185,13 @@ pub(super) fn readers_of(run: &Run, slug: &Slug) -> BTreeSet<Slug> {
     readers
 }
 
-/// Checks whether a part of a call may be repeated. If the task that made the call is done, its readers begin again,
+/// Checks whether a part of a call may be repeated or removed. If the task that made the call is done, its readers begin again,
 /// too.
 ///
 /// # Errors
 /// The part is running, or something that uses its result is running.
-pub(super) fn check_part(run: &Run, slug: &Slug) -> Result<(), Reject> {
-    let caller = call_of(run, slug)?.caller.task;
+pub(super) fn check_part(run: &Run, slug: &Slug, how: Redo) -> Result<(), Reject> {
+    let caller = call_of(run, slug, how)?.caller.task;
     let is_done = run.tasks.get(&caller).is_some_and(|task| task.state() == State::Done);
     if is_done { check_redo(run, &caller) } else { Ok(()) }
 }

@@ -10,7 +10,7 @@ use crate::record::{EffectKey, Outcome, ResultParts, Tree};
 use super::Run;
 use super::execution::{Execution, ExecutionPhase, ToolOutput, ToolRun, ToolState};
 use super::failure::Failure;
-use super::operators::{Caller, NodeInstance, Trees};
+use super::operators::{Caller, NodeInstance, Redo, Trees};
 use super::reject::Reject;
 use super::state::State;
 use super::task::{ExecutionStage, TaskRun};
@@ -89,7 +89,7 @@ impl Mounts<'_> {
 
     /// Begins the tree of a failed call again. The call waits for it.
     pub fn retry(&mut self, call: &FailedCall) {
-        Trees(self.0).retry_op(call.op);
+        Trees(self.0).redo_op(call.op, Redo::Again);
         self.wait_again(call);
     }
 
@@ -170,12 +170,12 @@ pub(super) fn failed_calls(run: &Run, task: &Slug, skills: &BTreeMap<String, Ski
     failed.collect()
 }
 
-/// The returned call whose tree contains the task. It begins again with the task.
+/// The returned call whose tree contains the task. It continues once the task is repeated or removed.
 ///
 /// # Errors
 /// The call has not ended, or its caller has gone on without it.
-pub(super) fn call_of(run: &Run, slug: &Slug) -> Result<FailedCall, Reject> {
-    let refused = || Reject::NotEndedOrRead(slug.clone());
+pub(super) fn call_of(run: &Run, slug: &Slug, how: Redo) -> Result<FailedCall, Reject> {
+    let refused = || how.refused(slug);
     let op: &NodeInstance = run.operators.named(slug).ok_or_else(|| Reject::UnknownTask(slug.clone()))?;
     let mount = op.mount;
     let caller = run.operators.caller(mount).cloned().ok_or_else(refused)?;
@@ -186,6 +186,6 @@ pub(super) fn call_of(run: &Run, slug: &Slug) -> Result<FailedCall, Reject> {
     if op.closed.is_none() || op.former || !waits || ended {
         return Err(refused());
     }
-    run.operators.retried(op.number)?;
+    run.operators.redone(op.number, how)?;
     Ok(FailedCall { caller, mount, op: op.number })
 }

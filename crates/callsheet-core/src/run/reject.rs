@@ -41,9 +41,12 @@ pub enum Reject {
     /// The stage of the run does not allow an edit.
     #[error("the run accepts no edit now")]
     NotEditable,
-    /// A template run follows its recorded tree. It has no sheet that could be edited, shortened or followed up.
-    #[error("a template run accepts no edit, drop or follow-up; run the template again")]
+    /// A template run follows its recorded tree. It has no sheet that could be edited or followed up.
+    #[error("a template run accepts no edit and no follow-up; run the template again")]
     RunsTemplate,
+    /// A task of a tree is removed only if it is a failed item of a list or a failed part of a parallel group.
+    #[error("{0} cannot be removed: it is no failed item of a list")]
+    NotAFailedItem(Slug),
     /// A task of a tree begins again only if it has ended and nothing that read its result is running or was told of
     /// it.
     #[error("{0} cannot be retried: it has not ended, or other tasks use its result at this moment")]

@@ -14,7 +14,7 @@ use super::execution::Execution;
 use super::explain::{Explainer, Why};
 use super::failure::Cause;
 use super::mounts::{FailedCall, failed_calls};
-use super::operators::{NodeInstance, OpState, TreeQuery, limit_of_error};
+use super::operators::{NodeInstance, OpState, Redo, TreeQuery, limit_of_error};
 use super::scheduler::exclusive_tool;
 use super::state::{Stage, State};
 use super::task::TaskRun;
@@ -42,6 +42,32 @@ impl Run {
         let earlier = self.tasks().filter(|task| self.step_of(&task.task.slug).is_none());
         let open = self.tasks.listed().chain(earlier).filter(of_list).map(|task| &task.task.slug);
         open.flat_map(|slug| std::iter::once(slug).chain(self.open_below(slug))).collect()
+    }
+
+    /// The names by which a person may mean a task: its own, those of the operators that contain it, and those of the
+    /// tasks whose calls it belongs to, from the inside out.
+    pub fn names_around(&self, task: &Slug) -> Vec<Slug> {
+        let mut names = vec![task.clone()];
+        let mut inner = self.operators.named(task);
+        while let Some(op) = inner {
+            names.push(op.id.clone());
+            inner = match op.parent {
+                Some(parent) => self.operators.at(parent),
+                None => self.operators.caller(op.mount).and_then(|caller| {
+                    names.push(caller.task.clone());
+                    self.operators.named(&caller.task)
+                }),
+            };
+        }
+        names.dedup();
+        names
+    }
+
+    /// The first task that executes the same node of a template as a task, within the same nodes and for the same call.
+    /// It stands for all of them: the items of a map, the iterations of a loop. `None` for a task of a list.
+    pub fn first_of_node(&self, task: &Slug) -> Option<&Slug> {
+        let one = self.operators.named(task)?;
+        self.operators.iter().find(|other| self.operators.are_of_one_node(one, other)).map(|op| &op.id)
     }
 
     /// The tasks that were opened for calls of a task and have not returned.
@@ -135,8 +161,10 @@ impl Run {
     /// Whether a person may repeat an ended task.
     pub fn may_retry(&self, task: &Slug) -> bool {
         match (self.operators.tree(), self.operators.named(task)) {
-            (Some(_), Some(op)) => op.closed.is_some() && !op.former && self.operators.retried(op.number).is_ok(),
-            (None, Some(_)) => check_part(self, task).is_ok(),
+            (Some(_), Some(op)) => {
+                op.closed.is_some() && !op.former && self.operators.redone(op.number, Redo::Again).is_ok()
+            }
+            (None, Some(_)) => check_part(self, task, Redo::Again).is_ok(),
             (Some(_), None) => false,
             (None, None) => check_redo(self, task).is_ok(),
         }

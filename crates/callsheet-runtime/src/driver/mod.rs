@@ -5,6 +5,7 @@
 //! loop. Everything that waits is a separate task that sends its facts back. The loop tries a fact on the machine
 //! first, so a late or repeated one is discarded instead of recorded. A fact is on disk before anything acts on it.
 
+mod after_tasks;
 mod begin;
 mod edits;
 mod inbox;
@@ -37,9 +38,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::effects::{Completion, EffectResult, Kept, Work, perform, perform_quick};
 use crate::fault::DriveFault;
-use crate::services::Services;
+use crate::services::{HookPoint, Services};
 use crate::sheetfile::sheet_text;
 
+use after_tasks::AfterTasks;
 use edits::EditCheck;
 
 /// How often the driver looks for messages of other processes and updates the files for people.
@@ -66,6 +68,11 @@ pub async fn drive(
         flight.cancel();
     }
     driver.tasks.shutdown().await;
+    driver.after_tasks.finish().await;
+    if let Ok(outcome) = &ended {
+        let input = serde_json::json!({ "run": driver.session.run().id(), "outcome": outcome });
+        after_tasks::tell(Arc::clone(&driver.services), HookPoint::RunEnd, input).await;
+    }
     let ends = driver.services.tools.values().cloned().map(|tool| async move { tool.end().await });
     ends.collect::<JoinSet<()>>().join_all().await;
     let written = driver.session.write_views(&driver.services);
@@ -111,13 +118,16 @@ struct Driver {
     tasks: JoinSet<Completion>,
     stop: CancellationToken,
     only_plan: bool,
+    after_tasks: AfterTasks,
 }
 
 impl Driver {
     fn new(services: Arc<Services>, session: Session, stop: CancellationToken, only_plan: bool) -> Self {
+        let after_tasks = AfterTasks::of(session.run());
         Self {
             services,
             session,
+            after_tasks,
             in_flight: BTreeMap::new(),
             unanswered: BTreeMap::new(),
             losses: 0,
@@ -146,6 +156,7 @@ impl Driver {
                 self.session.record(&self.services, vec![events::CancelRequested {}.into()])?;
             }
             let looked = self.start_pending()?;
+            self.after_tasks.look(&self.services, self.session.run());
             if self.in_flight.is_empty() && looked != EditCheck::Unsettled {
                 if self.suspend_if_unattended()? {
                     continue;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use callsheet_core::events;
-use callsheet_core::nouns::{BlobId, TaskLimits};
+use callsheet_core::nouns::{BlobId, RunId, TaskLimits};
 use callsheet_core::record::{Outcome, Tree};
 use callsheet_core::run::{Run, TaskRun};
 use callsheet_core::template::Template;
@@ -83,8 +83,15 @@ pub(super) fn report_edited_templates(services: &Services, run: &Run) {
             let same = now.as_ref().is_ok_and(|bytes| says_the_same(services, tree, file, bytes));
             let changed = now.map(|bytes| BlobId::of(&bytes)).ok().as_ref() != Some(hash) && !same;
             if changed && reported.insert(file) {
-                let words = format!("note: {file} changed after this run started; the run uses the previous version");
-                services.notice(&words);
+                let id = run.id().map_or("RUN", RunId::as_str);
+                let name = &tree.entry;
+                let again = run.operators().tree().map(|_| {
+                    format!("; to run the new one and pay only for what changed: callsheet template run {name} … --reuse {id}")
+                });
+                services.notice(&format!(
+                    "note: {file} changed after this run started; the run uses the previous version{}",
+                    again.unwrap_or_default()
+                ));
             }
         }
     }

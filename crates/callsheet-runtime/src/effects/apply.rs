@@ -2,23 +2,29 @@
 
 use callsheet_core::events::{self, Event};
 use callsheet_core::issue::Issue;
-use callsheet_core::nouns::{ExecutionId, Slug};
+use callsheet_core::nouns::{BlobId, ExecutionId, Slug};
 use callsheet_core::record::ChangeSet;
 
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::changes::{self as disk, ApplyFault, Journal, Means};
 use crate::ports::StoreFault;
 
 use super::hunks;
+use super::try_changes::check_issue;
 use super::work::{EffectFuture, EffectResult, Work};
 use crate::fault::DriveFault;
-use crate::services::Services;
+use crate::services::{HookPoint, HookRefusal, Services, ask_hooks};
 
 /// Applies a set whose start is on disk. If a file changed since the set was made, nothing is applied: the set is
 /// adapted to the current file, and what a person has not seen in this form goes back to the gate.
 pub(crate) fn apply(work: Work, task: Slug, run: ExecutionId, set: u32, changes: ChangeSet) -> EffectFuture {
     Box::pin(async move {
+        if let Some(refused) = refused_by_hook(&work, &task, &changes).await? {
+            let events = refused.map(|issue| rejected(&work.services, task, run, set, vec![issue]));
+            return Ok(EffectResult::Events(events.into_iter().collect()));
+        }
         let Work { services, cancel, .. } = work;
         blocking(move || {
             let journal = Journal::new(&services.kept, &task, &run, set);
@@ -47,6 +53,26 @@ pub(crate) fn apply(work: Work, task: Slug, run: ExecutionId, set: u32, changes:
         })
         .await
     })
+}
+
+/// The issue of a hook that refuses the changes (spec 12.11). The inner `None` means that the apply was cancelled
+/// meanwhile.
+async fn refused_by_hook(work: &Work, task: &Slug, changes: &ChangeSet) -> Result<Option<Option<Issue>>, DriveFault> {
+    let services = &work.services;
+    if !services.hooks.has(HookPoint::PreWrite) {
+        return Ok(None);
+    }
+    let text = |blob: &Option<BlobId>| blob.as_ref().map(|blob| services.text(blob)).transpose();
+    let mut files = Vec::new();
+    for file in &changes.files {
+        files.push(json!({ "path": file.path, "before": text(&file.before)?, "after": text(&file.after)? }));
+    }
+    let input = json!({ "task": task, "files": files });
+    match ask_hooks(services, HookPoint::PreWrite, &input, &work.cancel).await {
+        Ok(()) => Ok(None),
+        Err(_) if work.cancel.is_cancelled() => Ok(Some(None)),
+        Err(HookRefusal { hook, why }) => Ok(Some(Some(check_issue(&hook, &why)))),
+    }
 }
 
 /// A person may have approved these changes, and will be asked again about new ones.

@@ -185,11 +185,15 @@ pub(super) fn returned(
     let titles = run.operators().item_titles(top);
     let whole = result_of(top, &values).unwrap_or_default();
     let mut items: Vec<(usize, TaskResult)> = Vec::new();
+    let mut removed: Vec<usize> = Vec::new();
     for child in run.operators().children(top).filter(|child| !child.former) {
         if let ChildSlot::Item { index } = child.place
             && let Ok(index) = usize::try_from(index)
         {
-            items.push((index, result_of(child, &values).unwrap_or_default()));
+            match child.removed {
+                true => removed.push(index),
+                false => items.push((index, result_of(child, &values).unwrap_or_default())),
+            }
         }
     }
     items.sort_by_key(|(index, _)| *index);
@@ -206,7 +210,7 @@ pub(super) fn returned(
         .filter(|(_, result)| !is_done(result))
         .map(|(index, result)| format!("{}: {}", title(*index), why(result)))
         .collect();
-    let stopped = items.len() < titles.len();
+    let stopped = items.len().saturating_add(removed.len()) < titles.len();
     let allowed = owner.task.for_each.as_ref().is_some_and(|for_each| for_each.allow_failures) && !done.is_empty();
     if stopped && failed.is_empty() {
         return Err(why(&whole));
@@ -218,7 +222,11 @@ pub(super) fn returned(
         let named: Vec<&str> = failed.iter().take(NAMED).map(String::as_str).collect();
         return Err(format!("{count}: {}{more}", named.join("; ")));
     }
-    let note = if failed.is_empty() { String::new() } else { format!("{count}:\n\n- {}", failed.join("\n- ")) };
+    let without: Vec<&str> = removed.into_iter().map(title).collect();
+    let notes = [(&*count, failed), ("items that a person removed", without.into_iter().map(str::to_owned).collect())];
+    let notes = notes.iter().filter(|(_, items)| !items.is_empty());
+    let note: Vec<String> = notes.map(|(what, items)| format!("{what}:\n\n- {}", items.join("\n- "))).collect();
+    let note = note.join("\n\n");
     let (summary, document) = join_items(&note, &done);
     Ok(ResultParts {
         summary,

@@ -2,16 +2,20 @@
 
 use std::collections::BTreeMap;
 
+use callsheet_core::evaluate::SCRIPT;
 use callsheet_core::events;
 use callsheet_core::nouns::{Headless, Slug};
-use callsheet_core::record::{Answer, AnsweredBy, ChangeSet, Gate, GateKind, Outcome as RunOutcome, Verdict};
+use callsheet_core::record::{Answer, AnsweredBy, ChangeSet, CheckEnd, Gate, GateKind, Outcome as RunOutcome, Verdict};
 use callsheet_core::run::{Run, TaskRun};
+use callsheet_core::visible::visible_line;
 
 use crate::effects::gate_view::{gate_view, pending};
 use crate::effects::hunks::{self, Moved};
 use crate::effects::work::{EffectFuture, EffectResult, Work, ready};
 use crate::fault::DriveFault;
-use crate::grants::{Caller, CommandCall, CommandGrant, CommandLine, ToolGrant, command_text};
+use crate::grants::{
+    Caller, CommandCall, CommandGrant, CommandLine, Grant, GrantedThing, ToolGrant, command_text, covering_changes,
+};
 use crate::ports::GateView;
 use crate::services::Services;
 
@@ -82,9 +86,14 @@ fn said_before(services: &Services, run: &Run, gate: &Gate, view: &GateView) -> 
 
 /// Whether a grant covers the call that the gate asks about (spec 11.14). The person is told.
 fn granted(services: &Services, run: &Run, view: &GateView) -> bool {
-    let caller = Caller { run: run.id(), task: view.task.as_ref() };
+    let Some(task) = &view.task else { return false };
+    let grants = services.grants.counting(&Caller::of(run, task));
+    if matches!(view.gate.kind, GateKind::BeforeApply { .. }) {
+        return granted_changes(services, run, view, &grants);
+    }
     let tool = view.call.as_ref().and_then(|call| ToolGrant::of(services.tools.get(&call.name)?.spec()));
-    if let Some(grant) = tool.as_ref().and_then(|tool| services.grants.covering_tool(tool, caller)) {
+    let of_tool = |grant: &&Grant| matches!((&grant.what, &tool), (GrantedThing::Tool(own), Some(tool)) if own == tool);
+    if let Some(grant) = grants.iter().find(of_tool) {
         services.notice(&format!(
             "note: grant {} allows this call, so you are not asked: {}",
             grant.n,
@@ -92,15 +101,40 @@ fn granted(services: &Services, run: &Run, view: &GateView) -> bool {
         ));
         return true;
     }
+    if view.call.as_ref().is_some_and(|call| call.name == SCRIPT) {
+        let of_node = services.grants.counting(&Caller::of_node(run, task));
+        if let Some(grant) = of_node.iter().find(|grant| grant.what == GrantedThing::Script) {
+            services.notice(&format!("note: grant {} allows this script, so you are not asked: {task}", grant.n));
+            return true;
+        }
+    }
     let Some(call) = view.call.as_ref().and_then(CommandCall::of) else { return false };
     let command = command_text(call.words());
-    let task = view.task.as_ref().and_then(|task| run.task(task)).filter(|task| task.approved);
-    if let Some(first) = task.and_then(|task| of_skill(task, &call)) {
+    let approved = run.task(task).filter(|task| task.approved);
+    if let Some(first) = approved.and_then(|task| of_skill(task, &call)) {
         services.notice(&format!("note: you approved a task that may run `{first}`, so you are not asked: {command}"));
         return true;
     }
-    let Some(grant) = services.grants.covering(&call, caller) else { return false };
+    let of_command = |grant: &&Grant| matches!(&grant.what, GrantedThing::Command(own) if own.covers(&call));
+    let Some(grant) = grants.iter().find(of_command) else { return false };
     services.notice(&format!("note: grant {} allows this command, so you are not asked: {command}", grant.n));
+    true
+}
+
+/// Whether grants cover the changes that the gate asks about. No grant answers for changes whose check did not pass.
+fn granted_changes(services: &Services, run: &Run, view: &GateView, grants: &[Grant]) -> bool {
+    let Some(changes) = pending(run, &view.gate) else { return false };
+    let files: Vec<&str> = changes.files.iter().map(|file| file.path.as_str()).collect();
+    let passed = view.check.as_ref().is_none_or(|check| check.end == CheckEnd::Passed);
+    let Some(covering) = covering_changes(grants, services.workspace.root(), &files).filter(|_| passed) else {
+        return false;
+    };
+    let numbers: Vec<String> = covering.iter().map(u32::to_string).collect();
+    services.notice(&format!(
+        "note: grant {} allows these changes, so you are not asked: {}",
+        numbers.join(" and "),
+        visible_line(&files.join(", "))
+    ));
     true
 }
 
@@ -140,10 +174,9 @@ fn answer_from_settings(run: &Run, gate: &Gate) -> Option<Answer> {
     }
 }
 
-/// Whether one of the names is that of the task, or of the task whose call it belongs to.
+/// Whether one of the names is that of the task, or of something that contains it.
 fn covers(run: &Run, slugs: &[Slug], task: &Slug) -> bool {
-    let caller = run.task(task).and_then(|task| task.below.as_ref());
-    slugs.contains(task) || caller.is_some_and(|caller| slugs.contains(caller))
+    run.names_around(task).iter().any(|name| slugs.contains(name))
 }
 
 /// Waits for the answer to a tool's question, which arrives through the inbox.

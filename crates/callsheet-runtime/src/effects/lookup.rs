@@ -175,7 +175,7 @@ async fn printed(work: &Work, argv: &[String]) -> Result<Result<Paths, String>, 
         return Ok(Err("commands that list files are disabled".to_owned()));
     };
     let context = ToolContext {
-        workspace: work.services.workspace_for(Caller { run: None, task: None }, None),
+        workspace: work.services.workspace_for(&Caller::default(), None),
         skill_dir: None,
         fetch: None,
         // Half of a kept stream is from its end, and only the beginning is needed.

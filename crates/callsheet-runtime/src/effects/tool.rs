@@ -5,10 +5,12 @@ use std::time::{Duration, Instant};
 
 use callsheet_core::evaluate::ProcessReport;
 use callsheet_core::events;
+use callsheet_core::fence::fence;
 use callsheet_core::nouns::{ExecutionId, Slug, ToolCall, ToolEffect};
 use callsheet_core::prompt::Note;
 use callsheet_core::record::ToolRecord;
 use callsheet_core::run::{Run, TaskRun};
+use serde_json::json;
 
 use crate::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 
@@ -17,7 +19,7 @@ use super::work::{EffectFuture, EffectResult, Work, ready};
 use crate::fault::DriveFault;
 use crate::grants::Caller;
 use crate::prompting::texts;
-use crate::services::Services;
+use crate::services::{HookPoint, HookRefusal, Services, ask_hooks};
 use crate::sheetfile::SheetWatch;
 
 /// Runs one call whose start is on disk.
@@ -43,17 +45,17 @@ pub(crate) fn run(
     let is_process = owner.is_process();
     // A model cannot fetch a page that a reference may not name (spec 5.7).
     let fetch = work.services.fetch.clone().filter(|_| run.settings().allow_http);
-    let (id, task, exec) = (run.id().cloned(), task.clone(), exec.clone());
+    let (caller, task, exec) = (Caller::of(run, task), task.clone(), exec.clone());
     Box::pin(async move {
+        let refusal = refused(&work, &task, &call, refusal).await;
         let (begun, started) = (work.services.clock.now_ms(), Instant::now());
         let timeout = Duration::from_millis(deadline_ms);
         let outcome = match (refusal, tool) {
             (Some(refusal), _) => ToolOutcome::Failed(refusal),
             (None, None) => return Err(DriveFault::defect("an allowed tool is not registered")),
             (None, Some(tool)) => {
-                let caller = Caller { run: id.as_ref(), task: Some(&task) };
                 let context = ToolContext {
-                    workspace: work.services.workspace_for(caller, skill_dir.as_deref()),
+                    workspace: work.services.workspace_for(&caller, skill_dir.as_deref()),
                     skill_dir,
                     fetch,
                     max_output_bytes: limit,
@@ -89,6 +91,21 @@ pub(crate) fn run(
         };
         Ok(EffectResult::Events(vec![events::ToolFinished { task, run: exec, call: call.id, record, ms }.into()]))
     })
+}
+
+/// Why a call is not made, in words for the model: what is known already, or why a hook refuses it (spec 12.11).
+async fn refused(work: &Work, task: &Slug, call: &ToolCall, known: Option<String>) -> Option<String> {
+    if known.is_some() {
+        return known;
+    }
+    let input = json!({ "task": task, "tool": call.name, "arguments": call.arguments });
+    let asked = ask_hooks(&work.services, HookPoint::PreTool, &input, &work.cancel).await;
+    let HookRefusal { hook, why } = asked.err()?;
+    if work.cancel.is_cancelled() {
+        return None;
+    }
+    work.services.notice(&format!("note: {task}: the hook {hook} refused a call of {}: {why}", call.name));
+    Some(Note::HookRefused.fill(&[("hook", &hook), ("why", &fence("text", &why))]))
 }
 
 /// How many characters of the first line of a failure the log keeps for a person.

@@ -24,7 +24,7 @@ pub(crate) fn check(work: Work, run: &Run, effect: Effect) -> EffectFuture {
         return ready(Err(DriveFault::defect("an effect that is no check was performed as one")));
     };
     let limit = usize::try_from(run.settings().limits.max_output_bytes).unwrap_or(usize::MAX);
-    let (id, owner) = (run.id().cloned(), task.clone());
+    let caller = Caller::of(run, &task);
     Box::pin(async move {
         let services = &work.services;
         let Some(tool) = services.check_command.clone() else {
@@ -32,7 +32,7 @@ pub(crate) fn check(work: Work, run: &Run, effect: Effect) -> EffectFuture {
         };
         let arguments = json!({ "argv": argv, "files": files(services, &changes)? });
         let context = ToolContext {
-            workspace: services.workspace_for(Caller { run: id.as_ref(), task: Some(&owner) }, None),
+            workspace: services.workspace_for(&caller, None),
             skill_dir: None,
             fetch: None,
             max_output_bytes: limit,
@@ -50,7 +50,7 @@ pub(crate) fn check(work: Work, run: &Run, effect: Effect) -> EffectFuture {
             Err(fault @ (ToolFault::Defect(_) | ToolFault::Told { .. })) => (CheckEnd::NotRun, fault.to_string()),
         };
         let ms = services.clock.now_ms().saturating_sub(begun);
-        let issues = if end == CheckEnd::Failed { vec![issue(&name, &output)] } else { Vec::new() };
+        let issues = if end == CheckEnd::Failed { vec![check_issue(&name, &output)] } else { Vec::new() };
         let output = services.store.stage_blob(output.into_bytes());
         let check = CheckReport { name, end, output, ms };
         Ok(EffectResult::Events(vec![events::ChangesChecked { task, run: exec, set, check, issues }.into()]))
@@ -76,7 +76,7 @@ fn ended(report: &str) -> (CheckEnd, String) {
 }
 
 /// What the model is told: the end of the output, in a fence that the output cannot close.
-fn issue(name: &str, output: &str) -> Issue {
+pub(super) fn check_issue(name: &str, output: &str) -> Issue {
     let finding = Finding {
         code: IssueCode::CheckFailed,
         severity: Severity::Error,

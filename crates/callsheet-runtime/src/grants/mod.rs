@@ -1,12 +1,17 @@
 //! What a person allows for longer than one answer (spec 11.14). The person's list decides; a project cannot add to it.
 
+use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
+use callsheet_core::evaluate::{ProcessFile, ProcessRequest, SCRIPT};
 use callsheet_core::nouns::{BlobId, RunId, Slug, ToolCall, ToolSpec};
+use callsheet_core::run::Run;
+use callsheet_core::template::Inherit;
 use callsheet_core::visible::visible_line;
+use globset::{GlobBuilder, GlobMatcher};
 use serde::{Deserialize, Serialize};
 
-use crate::paths::Granted;
+use crate::paths::{Granted, decides};
 
 /// The tool that runs commands.
 pub const RUN_COMMAND: &str = "run_command";
@@ -35,30 +40,39 @@ pub struct Scope {
     /// The run. `None` means any run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
-    /// The task of the run, including the tasks of its template call. `None` means any task.
+    /// The task of the run, including its parts and items, and the tasks of the templates that it calls. `None` means
+    /// any task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Slug>,
 }
 
 /// Who would use a grant.
-#[derive(Clone, Copy, Debug)]
-pub struct Caller<'a> {
-    /// The run.
-    pub run: Option<&'a RunId>,
-    /// The task. `None` means the run itself.
-    pub task: Option<&'a Slug>,
+#[derive(Clone, Debug, Default)]
+pub struct Caller {
+    /// The run. `None` means that no run is meant.
+    pub run: Option<RunId>,
+    /// The names of the task and of what contains it. Empty means the run itself.
+    pub tasks: Vec<Slug>,
+}
+
+impl Caller {
+    /// A task of a run.
+    pub fn of(run: &Run, task: &Slug) -> Self {
+        Self { run: run.id().cloned(), tasks: run.names_around(task) }
+    }
+
+    /// The template node that a task of a run executes.
+    pub fn of_node(run: &Run, task: &Slug) -> Self {
+        Self { run: run.id().cloned(), tasks: run.first_of_node(task).cloned().into_iter().collect() }
+    }
 }
 
 impl Scope {
     /// Whether it includes a run or a task of a project.
-    pub fn holds(&self, project: &Path, caller: Caller<'_>) -> bool {
-        // The parts of a call are named after the calling task.
-        let within = |own: &Slug, task: &Slug| {
-            task.as_str().strip_prefix(own.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
+    pub fn holds(&self, project: &Path, caller: &Caller) -> bool {
         self.project.as_deref().is_none_or(|own| own == project)
-            && self.run.as_ref().is_none_or(|own| caller.run == Some(own))
-            && self.task.as_ref().is_none_or(|own| caller.task.is_some_and(|task| within(own, task)))
+            && self.run.as_ref().is_none_or(|own| caller.run.as_ref() == Some(own))
+            && self.task.as_ref().is_none_or(|own| caller.tasks.contains(own))
     }
 }
 
@@ -80,6 +94,10 @@ pub enum GrantedThing {
     Command(CommandGrant),
     /// Calls of a server's tool that are made without being asked about.
     Tool(ToolGrant),
+    /// The script of one node of a template, in every item and iteration of a run. The scope names the first of them.
+    Script,
+    /// Changes of files that are applied without being asked about: of files below the project that match this pattern.
+    Changes(String),
     /// Runs and approvals from elsewhere that are signed with this key.
     Approver(String),
 }
@@ -96,6 +114,8 @@ impl GrantedThing {
             Self::Protected(below) => format!("protected {}", path(below)),
             Self::Command(command) => format!("command {}", command.shown()),
             Self::Tool(tool) => format!("tool {}", visible_line(&tool.tool)),
+            Self::Script => "script".to_owned(),
+            Self::Changes(pattern) => format!("changes {}", visible_line(pattern)),
             Self::Approver(key) => format!("approver {}", visible_line(key)),
         }
     }
@@ -148,10 +168,44 @@ pub struct CommandCall {
     pub cwd: Option<String>,
 }
 
+/// The matcher of a pattern of files below the project, as in `.gitignore`: `*` stays in one folder.
+///
+/// # Errors
+/// The pattern is not a glob.
+pub fn file_pattern(pattern: &str) -> Result<GlobMatcher, globset::Error> {
+    Ok(GlobBuilder::new(pattern).literal_separator(true).build()?.compile_matcher())
+}
+
+/// The grants that together cover changes of all these files of a project. `None` if they do not. None covers a file
+/// that may decide what runs later or what a model is told.
+pub fn covering_changes<'a>(grants: &'a [Grant], project: &Path, files: &[&str]) -> Option<BTreeSet<u32>> {
+    let pattern = |grant: &'a Grant| match &grant.what {
+        GrantedThing::Changes(pattern) => Some((grant.n, file_pattern(pattern).ok()?)),
+        _ => None,
+    };
+    let patterns: Vec<(u32, GlobMatcher)> = grants.iter().filter_map(pattern).collect();
+    let covers = |file: &&str| patterns.iter().find(|(_, pattern)| pattern.is_match(file)).map(|(n, _)| *n);
+    let covering = |file: &&str| covers(file).filter(|_| !decides(project, Path::new(file)));
+    files.iter().map(covering).collect::<Option<BTreeSet<u32>>>().filter(|grants| !grants.is_empty())
+}
+
 impl CommandCall {
-    /// The command of a call. `None` if it runs none.
+    /// The command of a call of `run_command`, or of a script that may write and sets no variables. `None` if there is
+    /// none. A file that is written for the script is named by its placeholder.
     pub fn of(call: &ToolCall) -> Option<Self> {
-        (call.name == RUN_COMMAND).then(|| Self::deserialize(&call.arguments).ok()).flatten()
+        match call.name.as_str() {
+            RUN_COMMAND => Self::deserialize(&call.arguments).ok(),
+            SCRIPT => {
+                let request = ProcessRequest::deserialize(&call.arguments).ok()?;
+                let is_plain = request.variables.is_empty() && request.inherit != Inherit::All;
+                let name = |word: String, file: &ProcessFile| {
+                    word.replace(&format!("\0{}\0", file.name), &format!("{{{{files.{}}}}}", file.name))
+                };
+                let words = request.argv.iter().map(|word| request.files.iter().fold(word.clone(), name));
+                is_plain.then(|| Self { command: CommandLine::Words(words.collect()), cwd: None })
+            }
+            _ => None,
+        }
     }
 
     /// Allows commands that begin with the first `words` of this one, in its folder. For a line for the shell, allows
@@ -197,7 +251,7 @@ impl CommandGrant {
 
 impl Grant {
     /// Whether it applies to a run or a task of a project at a moment.
-    pub fn counts(&self, project: &Path, caller: Caller<'_>, now_ms: u64) -> bool {
+    pub fn counts(&self, project: &Path, caller: &Caller, now_ms: u64) -> bool {
         self.scope.holds(project, caller) && !self.has_ended(now_ms)
     }
 
@@ -208,11 +262,14 @@ impl Grant {
 
     /// What was just allowed, in words for a person.
     pub fn told(&self) -> String {
-        format!("grant {}: {} (revoke it: callsheet grants revoke {})", self.n, self.what.shown(), self.n)
+        let of_task = |task: &Slug| format!(" by {}", visible_line(task.as_str()));
+        let by = self.scope.task.as_ref().map(of_task).unwrap_or_default();
+        let of_run = if self.scope.run.is_some() { " in this run" } else { "" };
+        let (n, what) = (self.n, self.what.shown());
+        format!("grant {n}: {what}{by}{of_run} (revoke it: callsheet grants revoke {n})")
     }
 
-    /// Adds what it allows to what commands may do. A grant for commands themselves, for tools or for
-    /// approvers adds nothing.
+    /// Adds what it allows to what commands may do. A grant that only answers gates adds nothing.
     pub fn add_to(&self, granted: &mut Granted) {
         match &self.what {
             GrantedThing::Host(host) => granted.hosts.push(host.clone()),
@@ -220,7 +277,11 @@ impl Grant {
             GrantedThing::Read(path) => granted.shown.push(path.clone()),
             GrantedThing::Variable(name) => granted.variables.push(name.clone()),
             GrantedThing::Protected(below) => granted.protected.push(below.clone()),
-            GrantedThing::Command(_) | GrantedThing::Tool(_) | GrantedThing::Approver(_) => {}
+            GrantedThing::Command(_)
+            | GrantedThing::Tool(_)
+            | GrantedThing::Script
+            | GrantedThing::Changes(_)
+            | GrantedThing::Approver(_) => {}
         }
     }
 }

@@ -75,26 +75,66 @@ fn a_grant_counts_where_it_was_given_until_it_ends() {
     };
     let here = Some("/home/me/a");
     let its = Some("kind-otter");
-    for (grant, task, counts) in [
-        (of(None, None, None, None), None, true),
-        (of(here, None, None, Some(11)), None, true),
-        (of(here, None, None, Some(10)), None, false),
-        (of(Some("/home/me"), None, None, None), None, false),
-        (of(Some("/home/me/a/b"), None, None, None), None, false),
-        (of(here, its, None, None), Some("b"), true),
-        (of(here, Some("kind"), None, None), Some("b"), false),
-        (of(here, its, Some("b"), None), Some("b"), true),
-        (of(here, its, Some("b"), None), Some("b/write"), true),
-        (of(here, its, Some("b"), None), Some("bc"), false),
-        (of(here, its, Some("b/write"), None), Some("b"), false),
-        (of(here, its, Some("b"), None), None, false),
+    let no_task: &[&str] = &[];
+    for (grant, tasks, counts) in [
+        (of(None, None, None, None), no_task, true),
+        (of(here, None, None, Some(11)), no_task, true),
+        (of(here, None, None, Some(10)), no_task, false),
+        (of(Some("/home/me"), None, None, None), no_task, false),
+        (of(Some("/home/me/a/b"), None, None, None), no_task, false),
+        (of(here, its, None, None), &["b"], true),
+        (of(here, Some("kind"), None, None), &["b"], false),
+        (of(here, its, Some("b"), None), &["b"], true),
+        (of(here, its, Some("b"), None), &["b/write", "b"], true),
+        (of(here, its, Some("b"), None), &["bc"], false),
+        (of(here, its, Some("b/write"), None), &["b"], false),
+        (of(here, its, Some("b"), None), no_task, false),
     ] {
-        let task = task.map(Slug::new);
-        let caller = Caller { run: Some(&run), task: task.as_ref() };
-        assert_eq!(grant.counts(project, caller, 10), counts, "{grant:?} {task:?}");
+        let caller = Caller { run: Some(run.clone()), tasks: tasks.iter().copied().map(Slug::new).collect() };
+        assert_eq!(grant.counts(project, &caller, 10), counts, "{grant:?} {tasks:?}");
     }
-    assert!(!of(here, its, None, None).counts(project, Caller { run: None, task: None }, 10));
+    assert!(!of(here, its, None, None).counts(project, &Caller::default(), 10));
     let written = serde_json::to_value(of(here, its, None, None)).unwrap();
     assert_eq!(written["run"], "kind-otter");
     assert_eq!(serde_json::from_value::<Grant>(written).unwrap(), of(here, its, None, None));
+}
+
+#[test]
+fn grants_of_changes_cover_files_that_match_and_never_what_decides_what_runs() {
+    let grant = |n, pattern: &str| Grant {
+        n,
+        what: GrantedThing::Changes(pattern.to_owned()),
+        scope: Scope::default(),
+        until: None,
+        since: 0,
+    };
+    let every = [grant(1, "**")];
+    let docs = [grant(1, "docs/*.md"), grant(2, "src/**")];
+    for (grants, files, expected) in [
+        (&every[..], &["a.md", "x/y/z.rs"][..], Some(vec![1])),
+        (&every, &[".github/ci.yml"], None),
+        (&every, &["a.md", "AGENTS.md"], None),
+        (&every, &[".vscode/tasks.json"], None),
+        (&every, &[], None),
+        (&docs, &["docs/a.md"], Some(vec![1])),
+        (&docs, &["docs/a.md", "src/x/y.rs"], Some(vec![1, 2])),
+        (&docs, &["docs/sub/a.md"], None),
+        (&docs, &["docs/a.md", "README.md"], None),
+    ] {
+        let covering =
+            covering_changes(grants, Path::new("/nowhere"), files).map(|grants| grants.into_iter().collect::<Vec<_>>());
+        assert_eq!(covering, expected, "{files:?}");
+    }
+}
+
+#[test]
+fn a_grant_of_commands_covers_plain_scripts_of_templates() {
+    let script =
+        |arguments: Value| CommandCall::of(&ToolCall { id: "c1".to_owned(), name: SCRIPT.to_owned(), arguments });
+    let plain = json!({"argv": ["python3", "\0candidate\0"], "inherit": "safe",
+        "files": [{"name": "candidate", "suffix": ".py", "content": "1"}]});
+    let run = grant(json!({"command": ["python3", "{{files.candidate}}"]}));
+    assert!(script(plain).is_some_and(|call| run.covers(&call)));
+    assert_eq!(script(json!({"argv": ["ls"], "inherit": "all"})), None);
+    assert_eq!(script(json!({"argv": ["ls"], "inherit": "safe", "variables": [["LD_PRELOAD", "x.so"]]})), None);
 }

@@ -2,6 +2,7 @@
 //! that a directory that was replaced by a symbolic link in the meantime leads nowhere.
 
 mod beneath;
+mod deciding;
 mod locate;
 mod places;
 mod private;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 pub use beneath::{
     is_settled_folder, open_settled, read_link_settled, read_settled, remove_tree_settled, set_mode_settled,
 };
+pub use deciding::{DECIDING_FILES, DECIDING_FOLDERS, RULE_FILES, decides};
 pub use locate::Located;
 pub use places::{PLACES, Places, ever_changeable};
 pub use private::{create_private_folder, private, write_private};

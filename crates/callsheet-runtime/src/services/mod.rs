@@ -30,8 +30,10 @@ use crate::fault::DriveFault;
 use crate::ports::ModelSource;
 
 mod earlier;
+mod hooks;
 mod snapshots;
 pub use earlier::EarlierCalls;
+pub use hooks::{Hook, HookPoint, HookRefusal, Hooks, ask_hooks};
 pub use snapshots::Snapshots;
 
 /// Assumed window of a model that does not report it (spec 9).
@@ -163,6 +165,8 @@ pub struct Services {
     pub open_files: Vec<String>,
     /// Tools that start the processes of templates. No model is offered them.
     pub process_tools: Vec<Arc<dyn Tool>>,
+    /// Commands of the user that are asked at fixed points.
+    pub hooks: Hooks,
     /// The tool that checks changes on a copy of the project. No model is offered it.
     pub check_command: Option<Arc<dyn Tool>>,
     /// The tool that prints paths for `file_paths` from a command. No model is offered it.
@@ -203,7 +207,7 @@ impl Services {
 
     /// The project with what its commands may do now. A grant applies from the moment when it is given (spec 11.14).
     /// Commands of a task can read the folder of its skill.
-    pub fn workspace_for(&self, caller: Caller<'_>, skill_dir: Option<&Path>) -> Arc<Workspace> {
+    pub fn workspace_for(&self, caller: &Caller, skill_dir: Option<&Path>) -> Arc<Workspace> {
         let mut granted = self.workspace.granted().clone();
         self.grants.add_to(&mut granted, caller);
         granted.shown.extend(skill_dir.map(Path::to_path_buf));

@@ -6,27 +6,10 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use callsheet_runtime::paths::{NOT_SEARCHED, plain};
+use callsheet_runtime::paths::{DECIDING_FILES, DECIDING_FOLDERS, NOT_SEARCHED, RULE_FILES, plain};
 
 /// The bits of a mode that can be set.
 pub(super) const MODE: u32 = 0o7777;
-/// Folders with rules and configuration for programs that people run, or for models.
-const OF_PROGRAMS: [&str; 10] = [
-    ".callsheet",
-    ".claude",
-    ".codex",
-    ".cursor",
-    ".devcontainer",
-    ".gemini",
-    ".githooks",
-    ".husky",
-    ".idea",
-    ".vscode",
-];
-/// Files of the same kind.
-const FILES: [&str; 2] = [".envrc", ".mcp.json"];
-/// Files with rules for models.
-const RULES: [&str; 3] = ["agents.md", "claude.md", "gemini.md"];
 /// Such files of cargo. Cargo keeps other files beside them.
 const OF_CARGO: [&str; 2] = ["config", "config.toml"];
 /// What this program itself writes there while a command runs.
@@ -128,8 +111,8 @@ impl<'a> ProtectedPaths<'a> {
                     others.push(path);
                 }
                 (".git" | ".agents" | ".cargo", false) => self.walk(&path),
-                (name, _) if OF_PROGRAMS.contains(&name) => self.walk(&path),
-                (name, false) if FILES.contains(&name) || RULES.contains(&name) => self.walk(&path),
+                (name, _) if DECIDING_FOLDERS.contains(&name) => self.walk(&path),
+                (name, false) if DECIDING_FILES.contains(&name) || RULE_FILES.contains(&name) => self.walk(&path),
                 (_, true) if !NOT_SEARCHED.iter().any(|name| path.ends_with(name)) => others.push(path),
                 _ => {}
             }
@@ -251,7 +234,7 @@ fn is_of_git(folder: &Path) -> bool {
 
 /// Whether a file contains rules for models.
 pub(super) fn is_rules(path: &Path) -> bool {
-    RULES.contains(&name(path).as_str())
+    RULE_FILES.contains(&name(path).as_str())
 }
 
 /// The name as a case-insensitive file system sees it.

@@ -185,6 +185,10 @@ impl RunControl for Runs {
         Err(Refusal::usage("nothing is resumed here", ""))
     }
 
+    fn fork(&self, _: &RunId, _: Option<&str>) -> Result<Receipt, Refusal> {
+        Err(Refusal::usage("nothing is forked here", ""))
+    }
+
     fn started(&self, _: &RunId) -> Option<Started> {
         None
     }

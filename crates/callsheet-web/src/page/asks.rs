@@ -15,7 +15,7 @@ use super::layout::WAITS;
 use super::run::{RunPage, told};
 use crate::piece::{Piece, Tag};
 use callsheet_app::one_line;
-use callsheet_app::{Refusal, grantable};
+use callsheet_app::{Refusal, Standing, standing};
 
 /// The form of a change as the person filled it in, and why it was refused.
 pub(crate) struct Typed {
@@ -105,7 +105,7 @@ fn before_run(page: &RunPage<'_>, view: &GateView) -> Markup {
         @if several { input type="hidden" name="tasks" value="1"; }
         ul.writers { @for writer in &view.writers { li { (one_writer(page, writer, several)) } } }
         (because("Why not? The model reads it when it plans again.", ""))
-        (buttons(page, &[("approve", if several { "Approve the chosen" } else { "Approve" }, "main"), ("deny", "Deny", "")]))
+        (verdicts(page, if several { "Approve the chosen" } else { "Approve" }, None))
     }
 }
 
@@ -145,7 +145,7 @@ fn before_apply(page: &RunPage<'_>, view: &GateView) -> Markup {
         @if several { p.soft { "Clear a hunk to leave it out. The model and the task's result learn what you left out or edited." } }
         @for hunk in &view.hunks { (one_hunk(page, hunk, view.gate.n, several, typed)) }
         (because("Why not, or why not all of it?", typed.map_or("", |typed| typed.because.as_str())))
-        (buttons(page, &[("approve", if several { "Approve the chosen hunks" } else { "Approve" }, "main"), ("deny", "Deny", "")]))
+        (verdicts(page, if several { "Approve the chosen hunks" } else { "Approve" }, standing(view).as_ref()))
     }
 }
 
@@ -206,11 +206,7 @@ fn before_call(page: &RunPage<'_>, view: &GateView) -> Markup {
         }
         @if let Some(directory) = &view.directory { p.soft { "In " span.mono { (visible(directory)) } } }
         (because("Why not?", ""))
-        @if grantable(view).is_some() {
-            (buttons(page, &[("approve", "Approve", "main"), ("always", "Always allow this command here", ""), ("deny", "Deny", "")]))
-        } @else {
-            (buttons(page, &[("approve", "Approve", "main"), ("deny", "Deny", "")]))
-        }
+        (verdicts(page, "Approve", standing(view).as_ref()))
     }
 }
 
@@ -228,6 +224,13 @@ pub(crate) fn arguments(arguments: &serde_json::Value) -> String {
 
 fn because(words: &str, typed: &str) -> Markup {
     html! { label.because { span { (words) " (optional)" } textarea name="because" rows="2" { (typed) } } }
+}
+
+/// The buttons of a gate: yes, yes from now on, and no.
+fn verdicts(page: &RunPage<'_>, yes: &str, always: Option<&Standing>) -> Markup {
+    let always = always.map(|standing| ("always", standing.words(), ""));
+    let answers: Vec<_> = [("approve", yes, "main")].into_iter().chain(always).chain([("deny", "Deny", "")]).collect();
+    buttons(page, &answers)
 }
 
 /// The buttons that answer. For a resting run, the answer is saved until the run is resumed.

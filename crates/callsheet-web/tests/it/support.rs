@@ -107,6 +107,10 @@ impl RunControl for TestRuns {
         Ok(self.note(run, "resume".to_owned()))
     }
 
+    fn fork(&self, _: &RunId, _: Option<&str>) -> Result<Receipt, Refusal> {
+        Err(Refusal::usage("nothing is forked here", ""))
+    }
+
     fn started(&self, _: &RunId) -> Option<Started> {
         None
     }

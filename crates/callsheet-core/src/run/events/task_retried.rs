@@ -8,7 +8,7 @@ use crate::run::{Run, State};
 use crate::run::commands::{check_part, check_redo, Commands};
 use crate::run::lists::{check_applies, transition};
 use crate::run::mounts::failed_calls;
-use crate::run::operators::{TreeCheck, Trees};
+use crate::run::operators::{Redo, TreeCheck, Trees};
 use crate::run::task::{CallReuse, TaskRun};
 use crate::nouns::{BlobId, SkillPolicy, Slug};
 
@@ -31,10 +31,10 @@ impl Recorded for TaskRetried {
     fn check(&self, run: &Run) -> Checked {
         let slug = &self.task;
         if run.operators.tree().is_some() {
-            return TreeCheck(run).retried(slug);
+            return TreeCheck(run).redone(slug, Redo::Again);
         }
         if run.operators.named(slug).is_some() {
-            return check_part(run, slug);
+            return check_part(run, slug, Redo::Again);
         }
         let task = Check(run).task(slug)?;
         if comes_back(task) {
@@ -50,15 +50,15 @@ impl Recorded for TaskRetried {
             return check_redo(run, slug);
         }
         let calls = failed_calls(run, slug, &self.skills).unwrap_or_default();
-        calls.iter().try_for_each(|call| run.operators.retried(call.op).map(|_| ()))
+        calls.iter().try_for_each(|call| run.operators.redone(call.op, Redo::Again).map(|_| ()))
     }
 
     fn apply(&self, run: &mut Run, _at: u64) {
         run.calls.offer();
         if run.operators.tree().is_some() {
-            Trees(run).retry(&self.task);
+            Trees(run).redo(&self.task, Redo::Again);
         } else if run.operators.named(&self.task).is_some() {
-            Commands(run).retry_in_call(&self.task, &self.skills);
+            Commands(run).redo_in_call(&self.task, Redo::Again, &self.skills);
         } else if run.tasks.get(&self.task).is_some_and(comes_back) {
             Commands(run).ask_anew(&self.task);
         } else {

@@ -5,7 +5,7 @@ use crate::record::{EffectKey, Entry, Step, Tree};
 use crate::run::{Reject, Run, Stage};
 use crate::template::operators::EvalPhase;
 
-use super::{NodeInstance, OpState};
+use super::{NodeInstance, OpState, Redo};
 
 /// Checks log entries of a tree.
 #[derive(Clone, Copy)]
@@ -21,16 +21,16 @@ impl<'a> TreeCheck<'a> {
         if awaited && template && known { Ok(()) } else { Err(Reject::ListNotAwaited) }
     }
 
-    /// Checks whether a task of the run's own tree may begin again. It is named by its own name or that of its
-    /// handler.
-    pub fn retried(self, slug: &Slug) -> Result<(), Reject> {
+    /// Checks whether a task of the run's own tree may begin again or be removed. It is named by its own name or that of
+    /// its handler.
+    pub fn redone(self, slug: &Slug, how: Redo) -> Result<(), Reject> {
         let operators = &self.0.operators;
         let op = operators.named(slug).ok_or_else(|| Reject::UnknownTask(slug.clone()))?;
         let works = matches!(self.0.stage(), Stage::Operate | Stage::Conclude(_));
         if !works || op.closed.is_none() || op.former {
-            return Err(Reject::NotEndedOrRead(slug.clone()));
+            return Err(how.refused(slug));
         }
-        operators.retried(op.number).map(|_| ())
+        operators.redone(op.number, how).map(|_| ())
     }
 
     /// Checks whether an evaluation of a task was outstanding.

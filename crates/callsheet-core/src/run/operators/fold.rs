@@ -89,6 +89,7 @@ impl Trees<'_> {
             iteration: 1,
             attempt: 1,
             retried: 0,
+            removed: false,
             former: false,
             continues: false,
             asked_anew: false,

@@ -42,6 +42,7 @@ use nodes::Nodes;
 
 pub(in crate::run) use check::TreeCheck;
 pub(in crate::run) use raise::{limit_of, limit_of_error, split as split_limit};
+pub(in crate::run) use retry::Redo;
 pub(in crate::run) use tree::{TreeQuery, Trees};
 
 pub use items::{FOR_EACH, ITEMS};
@@ -120,6 +121,8 @@ pub struct NodeInstance {
     pub retried: u32,
     /// Whether the task that contains it began again without it.
     pub former: bool,
+    /// Whether a person removed it, or something that contains it, after it failed. It does not count as failed then.
+    pub removed: bool,
     /// Whether its limit was raised, so that a repetition continues after its last part.
     pub continues: bool,
     /// Whether a person last had it repeated. Calls of it and below it then reuse no earlier reply.
@@ -143,9 +146,9 @@ impl NodeInstance {
         leaf.then(|| leaf::slug(&self.id, self.attempt))
     }
 
-    /// Whether a person has replaced what one of its leaves did.
+    /// Whether a person has replaced or removed what one of its leaves did.
     pub fn is_replaced(&self, leaf: &Slug) -> bool {
-        self.former || (1..=self.retried).any(|attempt| leaf::slug(&self.id, attempt) == *leaf)
+        self.former || self.removed || (1..=self.retried).any(|attempt| leaf::slug(&self.id, attempt) == *leaf)
     }
 
     /// Numbers of its children without those that are nested in its inputs, which are opened before it.
@@ -154,9 +157,10 @@ impl NodeInstance {
         self.children.get(nested..).unwrap_or_default()
     }
 
-    /// Whether it returned without success.
+    /// Whether it returned without success and counts.
     pub fn failed(&self) -> bool {
-        self.closed.as_ref().is_some_and(|closed| closed.status == crate::template::ReturnStatus::Failed)
+        !self.removed
+            && self.closed.as_ref().is_some_and(|closed| closed.status == crate::template::ReturnStatus::Failed)
     }
 }
 
@@ -330,6 +334,24 @@ impl Operators {
         op.failed() && op.leaf().is_none() && !by_parts && !nested.any(NodeInstance::failed)
     }
 
+    /// Whether two tasks execute the same node, and so do the tasks that contain them, for the same call.
+    pub(super) fn are_of_one_node(&self, one: &NodeInstance, other: &NodeInstance) -> bool {
+        let same = |one: &NodeInstance, other: &NodeInstance| {
+            let works = self.work(one).zip(self.work(other)).filter(|_| one.mount == other.mount);
+            one.number == other.number || works.is_some_and(|(one, other)| one.is_the_same_as(other))
+        };
+        let mut pairs = Some((one, other));
+        while let Some((one, other)) = pairs.filter(|(one, other)| same(one, other)) {
+            let above = |op: &NodeInstance| op.parent.and_then(|parent| self.at(parent));
+            pairs = match (above(one), above(other)) {
+                (None, None) => return true,
+                (Some(one), Some(other)) => Some((one, other)),
+                _ => None,
+            };
+        }
+        false
+    }
+
     /// Its place in the recorded tree. `None` for a subtask, which has no node of its own, only a body. `None` for
     /// any other task is a defect.
     pub fn work(&self, op: &NodeInstance) -> Option<Work<'_>> {
@@ -381,7 +403,8 @@ impl NodeInstance {
             place: self.place,
             closed: self.closed.is_some(),
             failed: self.failed(),
-            fatal: self.closed.as_ref().is_some_and(|closed| closed.fatal),
+            fatal: !self.removed && self.closed.as_ref().is_some_and(|closed| closed.fatal),
+            removed: self.removed,
         }
     }
 }

@@ -201,7 +201,7 @@ impl NodeInstance {
     /// The contribution of an opened task to the tally of the task that contains it.
     fn counts(&self) -> Tally {
         let is = |counts: bool| usize::from(counts && self.closed.is_some());
-        let fatal = self.closed.as_ref().is_some_and(|closed| closed.fatal);
+        let fatal = !self.removed && self.closed.as_ref().is_some_and(|closed| closed.fatal);
         Tally { opened: 0, closed: is(true), failed: is(self.failed()), fatal: is(fatal) }
     }
 }

@@ -1,4 +1,4 @@
-//! Repeats tasks of a tree for a person (spec "Templates" 15). In a failed task, finished results stay and failed
+//! Repeats tasks of a tree, or removes failed items, for a person (spec "Templates" 15). In a failed task, finished results stay and failed
 //! parts begin again. A task that succeeded is repeated as a whole. The tasks around it are opened again, and the
 //! tasks that had read its result are repeated.
 
@@ -12,6 +12,25 @@ use crate::template::operators::ChildSlot;
 
 use super::tree::{TreeQuery, Trees};
 use super::{NodeInstance, OpState, Operators};
+
+/// What a person does with a task that has returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::run) enum Redo {
+    /// It is repeated.
+    Again,
+    /// A failed item is removed, and the list goes on without it.
+    Without,
+}
+
+impl Redo {
+    /// The refusal for a task for which this cannot be done.
+    pub fn refused(self, task: &Slug) -> Reject {
+        match self {
+            Self::Again => Reject::NotEndedOrRead(task.clone()),
+            Self::Without => Reject::NotAFailedItem(task.clone()),
+        }
+    }
+}
 
 impl TreeQuery<'_> {
     /// The tasks of a template run that are retried if a person names none. If the run failed, this is the whole run.
@@ -50,10 +69,10 @@ impl Trees<'_> {
         }
     }
 
-    /// Repeats a task of the run's own tree, named by its own name or that of its handler.
-    pub fn retry(&mut self, slug: &Slug) {
+    /// Repeats or removes a task of the run's own tree, named by its own name or that of its handler.
+    pub fn redo(&mut self, slug: &Slug, how: Redo) {
         let Some(number) = self.0.operators.named(slug).map(|op| op.number) else { return };
-        self.retry_op(number);
+        self.redo_op(number, how);
         let progress = &mut self.0.progress;
         progress.go(Stage::Operate);
         progress.stop_waiting();
@@ -62,9 +81,9 @@ impl Trees<'_> {
         self.0.in_flight.end(&EffectKey::Conclude);
     }
 
-    /// Repeats a returned tree task and opens the tasks around it.
-    pub fn retry_op(&mut self, number: usize) {
-        let Ok((after, begun)) = self.0.operators.retried(number) else { return };
+    /// Repeats or removes a returned tree task and opens the tasks around it.
+    pub fn redo_op(&mut self, number: usize, how: Redo) {
+        let Ok((after, begun)) = self.0.operators.redone(number, how) else { return };
         self.0.operators = after;
         self.note_all_limits();
         begun.into_iter().for_each(|leaf| self.list_leaf(leaf));
@@ -72,24 +91,42 @@ impl Trees<'_> {
 }
 
 impl Operators {
-    /// The trees after a repetition of a returned task, and the leaves with a new handler or process.
+    /// The trees after a returned task was repeated or removed, and the leaves with a new handler or process.
     ///
     /// # Errors
-    /// A task that read its result is still running.
-    pub(in crate::run) fn retried(&self, number: usize) -> Result<(Self, Vec<usize>), Reject> {
+    /// A task that read its result is still running, or what is to be removed is no failed item.
+    pub(in crate::run) fn redone(&self, number: usize, how: Redo) -> Result<(Self, Vec<usize>), Reject> {
         let mut after = self.clone();
         let mut begun = Vec::new();
         after.retries = true;
         let asked: Vec<usize> =
             after.list.iter().filter(|op| op.asked_anew && op.closed.is_some()).map(|op| op.number).collect();
         asked.into_iter().for_each(|number| after.change(number, |op| op.asked_anew = false));
-        if after.at(number).is_some_and(|op| op.failed() || op.continues || after.has_failed_items(op)) {
+        if how == Redo::Without {
+            after.remove(number)?;
+        } else if after.at(number).is_some_and(|op| op.failed() || op.continues || after.has_failed_items(op)) {
             after.begin_again(number, &mut begun)?;
         } else {
             after.begin_anew(number, &mut begun)?;
         }
         after.open_above(number, &mut begun)?;
         Ok((after, begun))
+    }
+
+    /// Removes a failed item, so that the list goes on without it.
+    fn remove(&mut self, number: usize) -> Result<(), Reject> {
+        let Some(op) = self.at(number) else { return Ok(()) };
+        let in_pool = op.parent.is_some_and(|above| !self.goes_in_order(above));
+        let is_item = in_pool && matches!(op.place, ChildSlot::Item { .. } | ChildSlot::Child { .. });
+        if !is_item || !op.failed() {
+            return Err(Reject::NotAFailedItem(op.id.clone()));
+        }
+        let mut below = vec![number];
+        while let Some(part) = below.pop() {
+            below.extend(self.at(part).into_iter().flat_map(|op| op.children.iter().copied()));
+            self.change(part, |op| op.removed = true);
+        }
+        Ok(())
     }
 
     /// Repeats the parts of a returned task that did not give the required result. Adds leaves with a new handler or
@@ -223,7 +260,7 @@ impl Operators {
 
     fn open_again(&mut self, number: usize) {
         self.change(number, |op| {
-            op.closed = None;
+            (op.closed, op.removed) = (None, false);
             op.clock = Stopwatch::default();
             op.state = if op.opened.is_some() { OpState::Open } else { OpState::Gathering };
         });

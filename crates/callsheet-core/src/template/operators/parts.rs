@@ -27,6 +27,8 @@ pub struct Part {
     pub failed: bool,
     /// Whether its failure ends every task above it.
     pub fatal: bool,
+    /// Whether a person removed it.
+    pub removed: bool,
 }
 
 /// How many parts are in which state.

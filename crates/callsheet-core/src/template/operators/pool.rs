@@ -40,13 +40,13 @@ pub(super) fn size(count: u32) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }
 
-/// The array in input order. The elements of children that failed or never started are null.
+/// The array in input order. The elements of children that failed, never started or were removed are null.
 pub(super) fn result(at: &dyn Known, total: usize, on_error: OnError) -> TaskResult {
     let parts: Vec<Part> = at.parts();
     let failing: Vec<usize> =
         parts.iter().enumerate().filter(|(_, part)| part.failed).map(|(index, _)| index).collect();
-    let values: Vec<Value> =
-        parts.iter().map(|part| if part.failed { Value::Null } else { at.result(part).value() }).collect();
+    let value = |part: &Part| if part.failed || part.removed { Value::Null } else { at.result(part).value() };
+    let values: Vec<Value> = parts.iter().map(value).collect();
     let errors: Vec<_> =
         failing.iter().filter_map(|index| item_error(*index, &at.result(parts.get(*index)?))).collect();
     let all_failed = !parts.is_empty() && failing.len() == parts.len() && parts.len() == total;
@@ -65,7 +65,7 @@ pub(super) fn result(at: &dyn Known, total: usize, on_error: OnError) -> TaskRes
         }
         return result;
     }
-    let partial = parts.iter().enumerate().filter(|(_, part)| !part.failed && part.closed);
+    let partial = parts.iter().enumerate().filter(|(_, part)| !part.failed && !part.removed && part.closed);
     let more = Details {
         total_items: Some(total),
         partial_results: Some(

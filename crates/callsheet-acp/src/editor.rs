@@ -1,0 +1,99 @@
+//! The connection to an editor, as a session sees it.
+
+use std::path::Path;
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::time::Duration;
+
+use agent_client_protocol::v1::ConnectionTo;
+use agent_client_protocol::v1::schema::{
+    ReadTextFileRequest, RequestPermissionRequest, RequestPermissionResponse, SessionId, SessionNotification,
+    SessionUpdate,
+};
+use agent_client_protocol::{Client, RequestCancellationHandle};
+
+use crate::gate::Shows;
+
+/// An editor. If it has left, what is sent to it is lost: the record has it.
+#[derive(Clone)]
+pub(crate) struct Editor {
+    connection: ConnectionTo<Client>,
+    session: SessionId,
+    /// Whether it tells texts of open files.
+    reads_files: bool,
+}
+
+impl Editor {
+    pub fn new(connection: ConnectionTo<Client>, session: &str, reads_files: bool) -> Self {
+        Self { connection, session: SessionId::new(session), reads_files }
+    }
+
+    /// Whether it has left.
+    pub fn is_gone(&self) -> bool {
+        self.connection.is_incoming_closed() || self.connection.termination().is_some()
+    }
+
+    /// Tells what is new.
+    pub fn tell(&self, updates: impl IntoIterator<Item = SessionUpdate>) {
+        for update in updates {
+            let _left = self.connection.send_notification(SessionNotification::new(self.session.clone(), update));
+        }
+    }
+
+    /// The text of an open file. `None` if the editor does not tell it in this time.
+    pub fn text_of(&self, path: &Path, within: Duration) -> Option<String> {
+        if !self.reads_files {
+            return None;
+        }
+        let (sender, answer) = channel();
+        let request = self.connection.send_request(ReadTextFileRequest::new(self.session.clone(), path));
+        let sent = request.on_receiving_result(async move |result| {
+            let _late = sender.send(result);
+            Ok(())
+        });
+        sent.ok()?;
+        answer.recv_timeout(within).ok()?.ok().map(|response| response.content)
+    }
+
+    /// Asks the person. The answer arrives later.
+    pub fn ask(&self, shows: &Shows) -> Asking {
+        let options = shows.choices.iter().map(|(option, _)| option.clone()).collect();
+        let request = RequestPermissionRequest::new(self.session.clone(), shows.call.clone(), options);
+        let (sender, answer) = channel();
+        let request = self.connection.send_request(request);
+        let withdrawal = request.cancellation_handle();
+        let _left = request.on_receiving_result(async move |result| {
+            let _late = sender.send(result.ok());
+            Ok(())
+        });
+        Asking { answer, withdrawal }
+    }
+}
+
+/// A question that waits for its answer.
+pub(crate) struct Asking {
+    answer: Receiver<Option<RequestPermissionResponse>>,
+    withdrawal: RequestCancellationHandle,
+}
+
+/// The state of a question.
+pub(crate) enum Answered {
+    NotYet,
+    /// The editor cannot ask, or has left.
+    Never,
+    Yes(RequestPermissionResponse),
+}
+
+impl Asking {
+    pub fn answered(&self) -> Answered {
+        match self.answer.try_recv() {
+            Ok(Some(response)) => Answered::Yes(response),
+            Ok(None) | Err(TryRecvError::Disconnected) => Answered::Never,
+            Err(TryRecvError::Empty) => Answered::NotYet,
+        }
+    }
+
+    /// Takes the question back. A later answer is not read.
+    pub fn withdraw(self) {
+        let _answered = self.withdrawal.cancel();
+    }
+}

@@ -1,0 +1,399 @@
+//! A turn: from a prompt until the run has ended or needs the person's words.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use agent_client_protocol::v1::schema::{ContentBlock, StopReason};
+use callsheet_app::{Cursor, Order, RunCommand, RunControl, Stage};
+use callsheet_core::record::{AnsweredBy, Gate};
+use callsheet_runtime::ports::AskingCall;
+
+use crate::commands::{Asked, read};
+use crate::editor::{Answered, Asking, Editor};
+use crate::gate::{Shows, Sources, chosen, shows};
+use crate::limits::{ATTACHED, FILE_ANSWERS, LOOK, OWNER, RESULT, STOP};
+use crate::project::{Project, Said, Work};
+use crate::request::{Texts, compose};
+use crate::session::{Begun, asks};
+use crate::teller::Teller;
+use crate::words::{cut, message, progress, refused};
+
+/// A turn of a session.
+struct Turn<'a> {
+    begun: &'a mut Begun,
+    editor: &'a Editor,
+    project: Arc<dyn Project>,
+    runs: Arc<dyn RunControl>,
+    /// Gates that were answered, or that the person left open. They are not asked about again in this turn.
+    settled: Vec<Gate>,
+    /// What the person is asked.
+    asking: Option<(Shows, Asking)>,
+    /// How much of the run was recorded when the process was started.
+    begun_at: Cursor,
+    /// When the run was asked to stop, and whether for the second time.
+    stopped: Option<(Instant, bool)>,
+    /// Whether a process drives the run, as of the last check.
+    is_driven: bool,
+    owner_seen: Instant,
+}
+
+/// What a prompt does.
+enum Step {
+    /// Starts this work in a process.
+    Start(Work),
+    /// Answers a question.
+    Reply(AskingCall, String),
+    /// Nothing: the run is at work or waits.
+    Watch,
+}
+
+/// Carries out a prompt, and ends the turn.
+///
+/// # Errors
+/// Why the prompt cannot be carried out, or why the run cannot be read.
+pub(crate) fn prompt(mut begun: Begun, editor: &Editor, parts: &[ContentBlock]) -> Result<StopReason, String> {
+    let project = Arc::clone(&begun.session.project);
+    let mut turn = Turn {
+        editor,
+        runs: project.runs(),
+        project,
+        settled: Vec::new(),
+        asking: None,
+        begun_at: Cursor::default(),
+        stopped: None,
+        is_driven: false,
+        owner_seen: Instant::now(),
+        begun: &mut begun,
+    };
+    let carried_out = turn.carry_out(parts);
+    if let Some((_, asking)) = turn.asking.take() {
+        asking.withdraw();
+    }
+    carried_out.map(|()| match begun.cancelled.load(Ordering::SeqCst) {
+        true => StopReason::Cancelled,
+        false => StopReason::EndTurn,
+    })
+}
+
+impl Turn<'_> {
+    fn carry_out(&mut self, parts: &[ContentBlock]) -> Result<(), String> {
+        let until = Instant::now() + FILE_ANSWERS;
+        let texts = Files { folder: self.project.folder(), editor: self.editor, until };
+        let request = compose(parts, &texts)?;
+        let (templates, fault) = self.begun.session.templates();
+        self.editor.tell(fault);
+        let asked = read(&request.text, &templates)?;
+        self.editor.tell(request.left_out.iter().map(|words| message(words)));
+        let notes =
+            std::mem::take(&mut *self.begun.session.notes.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
+        self.editor.tell(notes.iter().map(|words| progress(words)));
+        self.catch_up()?;
+        match self.step(asked)? {
+            Step::Start(work) => {
+                let is_new = matches!(work, Work::Request { .. } | Work::Template { .. });
+                let former = if is_new { self.begun.work.run.take() } else { None };
+                let ended = self.start(&work).and_then(|()| self.go_on());
+                if self.begun.work.run.is_none() {
+                    // The new run did not begin.
+                    self.begun.work.run = former;
+                }
+                return ended;
+            }
+            Step::Reply(to, text) => {
+                self.order(RunCommand::Reply { to, text }, None)?;
+                self.resume_if_rests()?;
+            }
+            Step::Watch => self.resume_if_rests()?,
+        }
+        self.go_on()
+    }
+
+    /// Reads what happened to the run since the last turn.
+    fn catch_up(&mut self) -> Result<(), String> {
+        if self.process_said()?.is_some() {
+            self.begun.work.driving = None;
+        }
+        self.is_driven = self.owner()?;
+        self.look()
+    }
+
+    /// Decides what a prompt does, from the state of the newest run.
+    fn step(&self, asked: Asked) -> Result<Step, String> {
+        let name = || self.begun.session.name.clone();
+        let Some((run, teller)) = &self.begun.work.run else {
+            return match asked {
+                Asked::Resume => Err("there is no run yet: write what to do".to_owned()),
+                Asked::Template { name: template, values, text } => {
+                    Ok(Step::Start(Work::Template { name: name(), template, values, text }))
+                }
+                Asked::Text(text) => Ok(Step::Start(Work::Request { name: name(), text })),
+            };
+        };
+        let view = &teller.view;
+        let is_at_work = self.begun.work.driving.is_some() || self.is_driven;
+        let has_ended = !is_at_work && matches!(view.about().stage, Stage::Concluded(_) | Stage::Continue);
+        let not_used = || {
+            let words = format!("The run {run} has not ended, so your message was not used. Send it again afterwards.");
+            self.editor.tell([message(&words)]);
+        };
+        match asked {
+            Asked::Resume if has_ended && view.about().outcome.is_some_and(|outcome| outcome.is_finished()) => {
+                Err(format!("the run {run} has ended: write what to do next"))
+            }
+            Asked::Resume => Ok(Step::Watch),
+            Asked::Template { name: template, values, text } if has_ended => {
+                Ok(Step::Start(Work::Template { name: name(), template, values, text }))
+            }
+            Asked::Template { .. } => Err(format!("the run {run} has not ended: send /resume, or stop it first")),
+            Asked::Text(text) if has_ended => Ok(Step::Start(Work::FollowUp { run: run.clone(), name: name(), text })),
+            Asked::Text(text) => match view.questions().into_iter().next() {
+                Some(question) => Ok(Step::Reply(question.asking, text)),
+                None => {
+                    not_used();
+                    Ok(Step::Watch)
+                }
+            },
+        }
+    }
+
+    fn resume_if_rests(&mut self) -> Result<(), String> {
+        let Some((run, _)) = &self.begun.work.run else { return Ok(()) };
+        if self.begun.work.driving.is_none() && !self.is_driven {
+            let work = Work::Resume(run.clone());
+            self.start(&work)?;
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, work: &Work) -> Result<(), String> {
+        self.begun_at = self.begun.work.run.as_ref().map(|(_, teller)| teller.view.cursor()).unwrap_or_default();
+        self.begun.work.driving = Some(self.project.drive(work)?);
+        Ok(())
+    }
+
+    /// Watches the run until the turn ends.
+    fn go_on(&mut self) -> Result<(), String> {
+        loop {
+            if self.editor.is_gone() {
+                return Ok(());
+            }
+            let ended = self.process_said()?;
+            self.look()?;
+            if let Some(failure) = ended {
+                self.begun.work.driving = None;
+                return self.end(failure);
+            }
+            if self.begun.work.driving.is_none() && self.begun.work.run.is_some() && self.owner_seen.elapsed() >= OWNER
+            {
+                self.is_driven = self.owner()?;
+                if !self.is_driven {
+                    self.look()?;
+                    return self.end(None);
+                }
+            }
+            if self.begun.cancelled.load(Ordering::SeqCst) {
+                self.stop();
+            } else {
+                self.ask()?;
+                if self.needs_words()? {
+                    return Ok(());
+                }
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Hears the process. `Some` if it has ended, with the reason if it failed.
+    fn process_said(&mut self) -> Result<Option<Option<String>>, String> {
+        let Some(driving) = &mut self.begun.work.driving else { return Ok(None) };
+        let mut ended = None;
+        for said in driving.said() {
+            match said {
+                Said::Run(run) => {
+                    if self.begun.work.run.as_ref().is_none_or(|(known, _)| *known != run) {
+                        self.begun.work.run = Some((run, Teller::default()));
+                    }
+                }
+                Said::Line(words) => self.editor.tell([progress(&words)]),
+                Said::Ended(failure) => ended = Some(failure),
+            }
+        }
+        match (&ended, &self.begun.work.run) {
+            (Some(failure), None) if !self.begun.cancelled.load(Ordering::SeqCst) => {
+                self.begun.work.driving = None;
+                Err(failure.clone().unwrap_or_else(|| "the run did not start".to_owned()))
+            }
+            _ => Ok(ended),
+        }
+    }
+
+    /// Reads new entries of the record, and tells them.
+    fn look(&mut self) -> Result<(), String> {
+        let Some((run, teller)) = &mut self.begun.work.run else { return Ok(()) };
+        let entries = self.runs.watch(run, teller.view.cursor()).map_err(|refusal| refused(&refusal))?;
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let project = &*self.project;
+        let is_driven = self.begun.work.driving.is_some() || self.is_driven;
+        self.editor.tell(teller.take(entries, project, false));
+        self.editor.tell(teller.state(is_driven, project));
+        self.editor.tell(teller.withdrawn());
+        Ok(())
+    }
+
+    fn owner(&mut self) -> Result<bool, String> {
+        self.owner_seen = Instant::now();
+        let Some((run, _)) = &self.begun.work.run else { return Ok(false) };
+        let runs = self.runs.list().map_err(|refusal| refused(&refusal))?;
+        Ok(runs.iter().any(|known| known.run == *run && known.owner.is_some()))
+    }
+
+    /// Ends the turn because nobody drives the run any more.
+    fn end(&mut self, failure: Option<String>) -> Result<(), String> {
+        if let Some((_, teller)) = &mut self.begun.work.run {
+            let project = &*self.project;
+            self.editor.tell(teller.state(false, project));
+            let failure = failure.map(|words| cut(&words, RESULT));
+            if teller.view.cursor() == self.begun_at
+                && let Some(words) = failure
+            {
+                return Err(words);
+            }
+            // Otherwise the record says how the run ended.
+            let unknown = teller.view.about().outcome.is_none();
+            self.editor.tell(failure.filter(|_| unknown).map(|words| message(&words)));
+            self.editor.tell(teller.end(project));
+            self.tell_question();
+        }
+        Ok(())
+    }
+
+    fn tell_question(&self) {
+        let Some((_, teller)) = &self.begun.work.run else { return };
+        let questions = teller.view.questions();
+        self.editor.tell(questions.first().map(|question| message(&asks(&question.task, &question.text))));
+    }
+
+    /// Stops the run. It can be resumed.
+    fn stop(&mut self) {
+        let again = match self.stopped {
+            None => false,
+            Some((since, false)) if since.elapsed() >= STOP => true,
+            Some(_) => return,
+        };
+        self.stopped = Some((Instant::now(), again));
+        match &mut self.begun.work.driving {
+            Some(driving) => driving.stop(),
+            // If the run has just ended, the turn ends at the next check of its owner.
+            None => self.editor.tell(self.order(RunCommand::Stop, None).err().map(|words| progress(&words))),
+        }
+    }
+
+    /// Asks about the next open gate, and passes on the answer.
+    fn ask(&mut self) -> Result<(), String> {
+        let Some((_, teller)) = &mut self.begun.work.run else { return Ok(()) };
+        let open = teller.view.open_gates();
+        if let Some((shows, asking)) = self.asking.take() {
+            if !shows.gates.iter().any(|gate| open.contains(gate)) {
+                asking.withdraw();
+                return Ok(());
+            }
+            match asking.answered() {
+                Answered::NotYet => self.asking = Some((shows, asking)),
+                Answered::Never => self.settled.extend(shows.gates),
+                Answered::Yes(response) => {
+                    self.settled.extend(shows.gates);
+                    if let Some(command) = chosen(shows.choices, &response)
+                        && let Err(words) = self.order(command, Some(shows.seen))
+                    {
+                        self.editor.tell([message(&words)]);
+                    }
+                }
+            }
+            return Ok(());
+        }
+        let Some(gate) = open.into_iter().find(|gate| !self.settled.contains(gate)) else { return Ok(()) };
+        let view = self.runs.gate(&teller.view, &gate).map_err(|refusal| refused(&refusal))?;
+        let sources = Sources {
+            folder: self.project.folder(),
+            text: self.project.gate_text(&view),
+            blob: &|blob| self.runs.blob(blob),
+        };
+        match shows(&teller.view, &view, &sources).map_err(|refusal| refused(&refusal))? {
+            Some(shows) => {
+                teller.gates.push(gate.n);
+                self.editor.tell([shows.begins()]);
+                let asking = self.editor.ask(&shows);
+                self.asking = Some((shows, asking));
+            }
+            None => {
+                let run = teller.view.about().id.map(ToString::to_string).unwrap_or_default();
+                let words = "An approval is too large to be shown here. Look at it in a terminal:";
+                self.editor.tell([message(&format!("{words} `callsheet show {run}`, then `callsheet approve {run}`"))]);
+                self.settled.push(gate);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the run waits for words of the person, or for an approval that the person left open. Says so.
+    fn needs_words(&mut self) -> Result<bool, String> {
+        let Some((run, teller)) = &self.begun.work.run else { return Ok(false) };
+        let run = run.clone();
+        if self.asking.is_some() || !teller.view.only_waits() {
+            return Ok(false);
+        }
+        // What was sent to the process may be recorded after the record was read.
+        if self.runs.has_messages(&run).map_err(|refusal| refused(&refusal))? {
+            return Ok(false);
+        }
+        self.look()?;
+        let Some((_, teller)) = &self.begun.work.run else { return Ok(false) };
+        let is_settled = |gate: &Gate| self.settled.contains(gate);
+        if !teller.view.only_waits() || !teller.view.open_gates().iter().all(is_settled) {
+            return Ok(false);
+        }
+        match teller.view.questions().is_empty() {
+            false => self.tell_question(),
+            true => {
+                let words = format!("The run {run} still waits for your approval. Send /resume to be asked again.");
+                self.editor.tell([message(&words)]);
+            }
+        }
+        Ok(true)
+    }
+
+    fn order(&self, command: RunCommand, seen: Option<Cursor>) -> Result<(), String> {
+        let Some((run, _)) = &self.begun.work.run else { return Ok(()) };
+        let order = Order::new(AnsweredBy::Editor, command).map_err(|refusal| refused(&refusal))?;
+        let order = Order { revision: seen, ..order };
+        self.runs.order(run, &order).map(drop).map_err(|refusal| refused(&refusal))
+    }
+}
+
+/// Texts of files of a project, and as the editor has them.
+struct Files<'a> {
+    folder: &'a Path,
+    editor: &'a Editor,
+    /// Until when the editor may tell texts.
+    until: Instant,
+}
+
+impl Texts for Files<'_> {
+    fn folder(&self) -> &Path {
+        self.folder
+    }
+
+    fn on_disk(&self, path: &Path) -> Option<String> {
+        let size = std::fs::metadata(path).ok()?.len();
+        if usize::try_from(size).is_ok_and(|size| size <= ATTACHED) { std::fs::read_to_string(path).ok() } else { None }
+    }
+
+    fn in_editor(&self, path: &Path) -> Option<String> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if path.is_file() { self.editor.text_of(path, left) } else { None }
+    }
+}

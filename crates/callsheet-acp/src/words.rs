@@ -1,0 +1,53 @@
+//! Texts for an editor. An editor renders Markdown, so foreign text goes through the door for Markdown: it contains no
+//! HTML, loads no pictures, and hides no characters.
+
+use agent_client_protocol::v1::schema::{ContentBlock, ContentChunk, SessionUpdate, TextContent, ToolCallContent};
+use callsheet_app::{Refusal, one_line};
+use callsheet_runtime::shown::Shown;
+
+use crate::limits::{LINE, WORDS};
+
+/// A text for people, in a content block.
+pub(crate) fn block(text: &str) -> ContentBlock {
+    ContentBlock::Text(TextContent::new(Shown::markdown(text).into_string()))
+}
+
+/// A paragraph of the agent's message.
+pub(crate) fn message(text: &str) -> SessionUpdate {
+    SessionUpdate::AgentMessageChunk(ContentChunk::new(block(&format!("{}\n\n", text.trim_end()))))
+}
+
+/// A line about progress, which editors fold away.
+pub(crate) fn progress(text: &str) -> SessionUpdate {
+    SessionUpdate::AgentThoughtChunk(ContentChunk::new(block(&format!("{}\n\n", one_line(text, WORDS)))))
+}
+
+/// What the person said earlier.
+pub(crate) fn said(text: &str) -> SessionUpdate {
+    SessionUpdate::UserMessageChunk(ContentChunk::new(block(text)))
+}
+
+/// A text as the content of an activity.
+pub(crate) fn content(text: &str) -> ToolCallContent {
+    ToolCallContent::from(block(text))
+}
+
+/// A text on one line, for titles and entries of plans.
+pub(crate) fn line(text: &str) -> String {
+    Shown::markdown(&one_line(text, LINE)).into_string()
+}
+
+/// The first `most` bytes of a text. The text says how much of it is missing.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let kept = text.get(..text.floor_char_boundary(most)).unwrap_or_default();
+    format!("{kept}\n\n[{} more bytes are not shown]", text.len().saturating_sub(kept.len()))
+}
+
+/// A refusal and what to do.
+pub(crate) fn refused(refusal: &Refusal) -> String {
+    let Refusal { what, advice, .. } = refusal;
+    if advice.is_empty() { what.clone() } else { format!("{what}. {advice}") }
+}

@@ -1,0 +1,153 @@
+//! `fork`: a new run that shares what was recorded of another one up to some point (spec 2.18).
+
+use std::collections::BTreeSet;
+
+use callsheet_core::events::{ChangesApplied, Event, LogEntry};
+use callsheet_core::nouns::{RunId, Slug};
+use callsheet_core::record::EffectKey;
+use callsheet_core::run::Run;
+use callsheet_core::view::counted;
+use callsheet_runtime::ports::{Store, StoreFault};
+
+use super::tasks::unknown;
+use super::{LocalRuns, recorded};
+use crate::command::Receipt;
+use crate::refusal::Refusal;
+use crate::words::one_line;
+
+/// Where a fork leaves the other run.
+enum Point {
+    /// At its end.
+    End,
+    /// Behind the event with this number.
+    Event(u64),
+    /// Before this task began.
+    Task(Slug),
+}
+
+/// What a new run shares with another one.
+struct Shared {
+    entries: Vec<LogEntry>,
+    /// The files that the other run changed later.
+    changed: BTreeSet<String>,
+}
+
+pub(super) fn fork(runs: &LocalRuns, id: &RunId, at: Option<&str>) -> Result<Receipt, Refusal> {
+    let (store, found) = runs.found(id)?;
+    let id = &found.run;
+    // Refuses a record that this build cannot fold.
+    let run = recorded(&store, &found)?.run.into_run();
+    let point = match at {
+        None => Point::End,
+        Some(text) => text.parse().map_or_else(|_| Point::Task(Slug::new(text)), Point::Event),
+    };
+    let Shared { mut entries, changed } = shared(&run, id, store.read(id, 0)?, &point)?;
+    let fresh = fresh_name(&*store, id)?;
+    if let Some(LogEntry { event: Event::RunStarted(started), .. }) = entries.first_mut() {
+        started.run = fresh.clone();
+    }
+    let lock = store.lock(&fresh)?;
+    let written = store.append(&lock, &entries);
+    store.unlock(&lock)?;
+    written?;
+    let mut notes = vec![format!("resume it: callsheet resume {fresh}")];
+    if !changed.is_empty() {
+        let files: Vec<String> = changed.into_iter().collect();
+        notes.push(format!(
+            "{id} changed {} after that, which stay as they are (undo them: callsheet undo {id}): {}",
+            counted(files.len(), "file"),
+            one_line(&files.join(", "), 600)
+        ));
+    }
+    let events = counted(entries.len(), "event");
+    Ok(Receipt { notes, ..Receipt::done(&fresh, format!("{fresh} is a new run with the first {events} of {id}")) })
+}
+
+/// The entries before the point. A change that was being written to files there is left to the other run.
+fn shared(whole: &Run, id: &RunId, mut entries: Vec<LogEntry>, point: &Point) -> Result<Shared, Refusal> {
+    let last = entries.last().map_or(0, |entry| entry.n);
+    let mut run = Run::new();
+    let mut applying = Vec::new();
+    let mut cut = None;
+    for (at, entry) in entries.iter().enumerate() {
+        let is_there = match point {
+            Point::End => false,
+            Point::Event(n) => entry.n > *n,
+            Point::Task(task) => begins(&run, &entry.event, task),
+        };
+        if is_there {
+            cut = Some(at);
+            break;
+        }
+        let reject = |_| Refusal::internal(format!("the record of run {id} cannot be read"), "callsheet doctor");
+        run.apply(entry).map_err(reject)?;
+        if let Event::Started(started) = &entry.event
+            && matches!(started.effect, EffectKey::Apply { .. } | EffectKey::RollBack { .. })
+        {
+            applying.push((at, started.effect.clone()));
+        }
+        applying.retain(|(_, effect)| run.is_in_flight(effect));
+    }
+    match (point, cut) {
+        (Point::Event(n), None) if *n > last || *n == 0 => {
+            return Err(Refusal::usage(
+                format!("run {id} has events 1 to {last}"),
+                format!("list them: callsheet show {id} --events"),
+            ));
+        }
+        (Point::Event(0), _) => {
+            return Err(Refusal::usage("a fork shares at least the first event", "give a number from 1"));
+        }
+        (Point::Task(task), None) => return Err(not_begun(whole, id, task)),
+        _ => {}
+    }
+    let cut = applying.first().map_or(cut.unwrap_or(entries.len()), |(begun, _)| *begun);
+    let later = entries.split_off(cut);
+    let stands = |applied: &&ChangesApplied| {
+        let mut sets = whole.task(&applied.task).into_iter().flat_map(|task| &task.applied);
+        sets.any(|set| (&set.run, set.set) == (&applied.run, applied.set) && !set.reverted)
+    };
+    let applied = later.iter().filter_map(|entry| match &entry.event {
+        Event::ChangesApplied(applied) => Some(applied),
+        _ => None,
+    });
+    let files = applied.filter(stands).flat_map(|applied| &applied.changes.files);
+    let changed = files.map(|file| file.path.clone()).collect();
+    Ok(Shared { entries, changed })
+}
+
+/// Whether an event begins the work of a task, or of something that it contains.
+fn begins(run: &Run, event: &Event, task: &Slug) -> bool {
+    let Event::Started(started) = event else { return false };
+    let of = match &started.effect {
+        EffectKey::Ask(key) => key.task.as_ref(),
+        EffectKey::Tool { task, .. } | EffectKey::Retrieve { task, .. } => Some(task),
+        _ => None,
+    };
+    of.is_some_and(|of| run.names_around(of).contains(task))
+}
+
+fn not_begun(run: &Run, id: &RunId, task: &Slug) -> Refusal {
+    if run.task(task).is_some() || run.operators().get(task).is_some() {
+        return Refusal::usage(
+            format!("{task} has not begun in run {id}"),
+            format!("share all of it: callsheet fork {id}"),
+        );
+    }
+    let parts = run.operators().iter().map(|op| op.id.as_str());
+    let names: Vec<&str> = run.all_tasks().map(|task| task.task.slug.as_str()).chain(parts).collect();
+    unknown(id, task.as_str(), &names)
+}
+
+/// The first free name of a fork of a run.
+fn fresh_name(store: &dyn Store, id: &RunId) -> Result<RunId, Refusal> {
+    for number in 1_u32.. {
+        let name = if number == 1 { format!("{id}-fork") } else { format!("{id}-fork-{number}") };
+        let name = RunId::new(name);
+        match store.has_messages(&name) {
+            Err(StoreFault::NoRun(_)) => return Ok(name),
+            known => known.map(|_| ())?,
+        }
+    }
+    Err(Refusal::internal(format!("run {id} has too many forks"), ""))
+}

@@ -1,0 +1,59 @@
+//! Tells hooks of tasks that ended (spec 12.11). This happens beside the run, so nothing waits for it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use callsheet_core::nouns::Slug;
+use callsheet_core::run::Run;
+use serde_json::json;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::services::{HookPoint, HookRefusal, Services, ask_hooks};
+
+/// The tasks that hooks were told of.
+#[derive(Default)]
+pub(super) struct AfterTasks {
+    /// The counter of the run at the last look.
+    looks: u64,
+    ended: BTreeSet<Slug>,
+    asked: JoinSet<()>,
+}
+
+impl AfterTasks {
+    /// Tells nobody of tasks that ended before this process drove the run.
+    pub fn of(run: &Run) -> Self {
+        let ended = run.all_tasks().filter(|task| run.standing(task).is_ended());
+        Self { looks: run.looks(), ended: ended.map(|task| task.task.slug.clone()).collect(), asked: JoinSet::new() }
+    }
+
+    /// Tells hooks of the tasks that ended since the last look.
+    pub fn look(&mut self, services: &Arc<Services>, run: &Run) {
+        if !services.hooks.has(HookPoint::PostTask) {
+            return;
+        }
+        for (_, task, _) in run.changed_since(self.looks) {
+            let (slug, state) = (&task.task.slug, run.standing(task));
+            if !state.is_ended() {
+                self.ended.remove(slug);
+            } else if self.ended.insert(slug.clone()) {
+                let summary = task.result().map(|result| result.summary.clone());
+                let input = json!({ "run": run.id(), "task": slug, "name": task.task.name, "state": state.as_str(), "summary": summary });
+                self.asked.spawn(tell(Arc::clone(services), HookPoint::PostTask, input));
+            }
+        }
+        self.looks = run.looks();
+    }
+
+    /// Waits until all hooks have ended. Each has a limit of its time.
+    pub async fn finish(&mut self) {
+        while self.asked.join_next().await.is_some() {}
+    }
+}
+
+/// Asks hooks whose answer changes nothing. A person is told of a refusal.
+pub(super) async fn tell(services: Arc<Services>, point: HookPoint, input: serde_json::Value) {
+    if let Err(HookRefusal { hook, why }) = ask_hooks(&services, point, &input, &CancellationToken::new()).await {
+        services.notice(&format!("note: the hook {hook} ({}) says no: {why}", point.name()));
+    }
+}

@@ -1,0 +1,103 @@
+//! The limit on what all runs of a project may cost within 24 hours (spec 12.10). It becomes the limit of each run when
+//! the run starts or is resumed.
+
+use std::sync::Arc;
+
+use callsheet_core::events::Event;
+use callsheet_core::nouns::{RunId, Settings};
+use callsheet_runtime::ports::{Clock, RunSummary, Store, StoreFault, SystemClock};
+
+use crate::cli::{Exit, Failure};
+use crate::setup::{Setup, store_failure};
+
+use super::front::Front;
+
+/// The setting.
+const KEY: &str = "limits.day_cost_usd";
+
+/// What counts, in milliseconds.
+const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
+
+/// Costs of a run, in US dollars.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Spent {
+    /// Since the start of the run.
+    whole: f64,
+    /// Within the last 24 hours.
+    of_day: f64,
+}
+
+/// The limit of a day, in US dollars.
+pub(super) fn of_day(setup: &Setup) -> Option<f64> {
+    setup.config.number(KEY)
+}
+
+/// Lowers the run's limit on cost to what other runs leave of the day, and says so.
+///
+/// # Errors
+/// Nothing is left, or the record cannot be read.
+pub(super) fn hold_to_day(
+    setup: &Setup,
+    front: &Front,
+    store: &Arc<dyn Store>,
+    run: &RunId,
+    settings: &mut Settings,
+) -> Result<(), Failure> {
+    let Some(of_day) = of_day(setup) else { return Ok(()) };
+    let since = SystemClock.now_ms().saturating_sub(DAY_MS);
+    let mut used = 0.0;
+    let mut own = Spent::default();
+    for summary in
+        store.runs().map_err(store_failure)?.iter().filter(|one| one.changed_at >= since || one.owner.is_some())
+    {
+        let (spent, reserved) = costs(&**store, summary, since).map_err(store_failure)?;
+        if summary.run == *run {
+            own = spent;
+        } else {
+            used += spent.of_day + reserved;
+        }
+    }
+    let left = of_day - used - own.of_day;
+    if left <= 0.0 {
+        return Err(Failure::new(
+            Exit::Limit,
+            format!(
+                "runs of this project have spent or reserved {:.2} US dollars within 24 hours; the limit is {of_day:.2}",
+                used + own.of_day
+            ),
+            format!("wait, cancel a run that is at work, or raise {KEY}"),
+        ));
+    }
+    // A run that was resumed keeps the limit of an earlier day in its settings.
+    let given = setup.config.number("limits.max_cost_usd");
+    let most = own.whole + left;
+    settings.limits.max_cost_usd = Some(given.map_or(most, |given| given.min(most)));
+    if given.is_none_or(|given| most < given) {
+        let words =
+            format!("note: this run may cost {left:.2} US dollars more, which is what {KEY} leaves of {of_day:.2}");
+        front.notice(&words);
+    }
+    Ok(())
+}
+
+/// What a run cost, and what it may still spend if a process drives it.
+fn costs(store: &dyn Store, summary: &RunSummary, since: u64) -> Result<(Spent, f64), StoreFault> {
+    let mut spent = Spent::default();
+    let mut limit = None;
+    for entry in store.read(&summary.run, 0)? {
+        match &entry.event {
+            Event::ReplyReceived(reply) if reply.reused.is_none() => {
+                let cost = reply.usage.cost_usd.unwrap_or_default();
+                spent.whole += cost;
+                spent.of_day += if entry.at >= since { cost } else { 0.0 };
+            }
+            Event::RunStarted(started) => limit = started.settings.limits.max_cost_usd,
+            Event::RunResumed(resumed) => limit = resumed.settings.limits.max_cost_usd,
+            Event::LimitRaised(raised) if raised.limit == "max_cost_usd" => limit = Some(raised.max),
+            _ => {}
+        }
+    }
+    let is_at_work = summary.owner.is_some();
+    let reserved = limit.filter(|_| is_at_work).map_or(0.0, |limit| (limit - spent.whole).max(0.0));
+    Ok((spent, reserved))
+}

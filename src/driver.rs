@@ -83,6 +83,7 @@ impl Driver {
     }
 
     /// Whether the driver has ended.
+    #[cfg(any(feature = "mcp", feature = "page"))]
     pub fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }

@@ -59,8 +59,8 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("report", &["callsheet report 20260301 -o report.html"]),
     ("serve", &["callsheet serve", "callsheet serve --port 4000", "callsheet serve tokens add dashboard --may look"]),
     ("export", &["callsheet export 20260301 --masked", "callsheet export 20260301 --passphrase -o run.age"]),
-    ("import", &["callsheet import run.age --key me.key", "callsheet import approval.json"]),
-    ("key", &["callsheet key new me.key", "callsheet key show me.key"]),
+    ("import", &["callsheet import run.age --key ~/me.key", "callsheet import approval.json"]),
+    ("key", &["callsheet key new ~/me.key", "callsheet key show ~/me.key"]),
     ("approve", &["callsheet approve --resume", "callsheet approve 20260301 write-notes-1 --hunks 1,3"]),
     ("deny", &["callsheet deny --because \"not in this file\" --resume"]),
     (

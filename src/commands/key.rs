@@ -14,7 +14,7 @@ const LARGEST: u64 = 64 * 1024;
 
 pub(super) fn key(setup: &Setup, command: &KeyCommand) -> Result<Exit, Failure> {
     let text = match command {
-        KeyCommand::New(arguments) => make(&arguments.file)?,
+        KeyCommand::New(arguments) => make(setup, &arguments.file)?,
         KeyCommand::Show(arguments) => key_text(&arguments.file)?,
     };
     let signer = SigningKey::read(&text).map_err(|fault| share_failure(&fault))?.public();
@@ -30,7 +30,15 @@ pub(super) fn key(setup: &Setup, command: &KeyCommand) -> Result<Exit, Failure> 
     Ok(Exit::Complete)
 }
 
-fn make(file: &Path) -> Result<String, Failure> {
+/// Makes a key file. In the project, every command and every model that reads files could read it.
+fn make(setup: &Setup, file: &Path) -> Result<String, Failure> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if folder.canonicalize().is_ok_and(|folder| folder.starts_with(&setup.project)) {
+        return Err(Failure::usage(
+            format!("{} is in the project, where commands and models can read it", file.display()),
+            "choose a file outside of the project, such as ~/callsheet.key",
+        ));
+    }
     let signing = SigningKey::generate().map_err(|fault| share_failure(&fault))?;
     let text =
         format!("# A key of Callsheet. Whoever has it signs in your name.\n{}\n{}\n", signing.secret(), new_identity());

@@ -56,7 +56,7 @@ fn a_failed_check_is_told_once() {
     assert_eq!(ends, ["failed", "passed"]);
 }
 
-/// covers: 10.10
+/// covers: 10.10, 14.6
 #[test]
 fn a_check_that_fails_twice_is_left_to_the_person() {
     let garden = garden(&["week 40: Ben", "week 40: Cem"]);

@@ -4,6 +4,8 @@
 
 use std::path::PathBuf;
 
+use callsheet_core::nouns::{BlobId, RunId};
+use callsheet_share::{ApprovedGate, SignedApproval, SigningKey};
 use serde_json::json;
 
 use crate::support::garden::TestProject;
@@ -131,10 +133,15 @@ fn a_signed_approval_counts_for_its_change_alone() {
     let refused = ci.expect(2, &["import", &changed.display().to_string()]);
     assert!(refused.err.contains("the signature is wrong"), "{}", refused.err);
 
-    // Another run of the same request waits for another change.
-    let other = waiting();
-    other.expect(0, &["grants", "add", "approver", &desk_signs]);
-    assert_eq!(other.call(&["import", &approval]).code, 2);
+    // The same key signed an approval of another change, and one of another run.
+    let signing = SigningKey::read(&std::fs::read_to_string(&desk_key).unwrap()).unwrap();
+    let run = ci.run_folder().file_name().unwrap().to_string_lossy().into_owned();
+    for (run, said) in [(run.as_str(), "approves something else"), ("20260301-101112-other", "there is no run")] {
+        let gate = ApprovedGate { gate: 1, asked: BlobId::of(b"another change"), tasks: Vec::new() };
+        std::fs::write(&changed, SignedApproval::sign(&RunId::new(run), vec![gate], &signing)).unwrap();
+        let refused = ci.expect(2, &["import", &changed.display().to_string()]);
+        assert!(refused.err.contains(said), "{}", refused.err);
+    }
 
     ci.expect(0, &["import", &approval]);
     ci.expect(0, &["import", &approval]);
@@ -147,7 +154,7 @@ fn a_signed_approval_counts_for_its_change_alone() {
     assert!(late.err.contains("does not wait here"), "{}", late.err);
 }
 
-/// covers: 14.2
+/// covers: 14.2, 14.5
 #[test]
 fn a_file_that_is_none_of_ours_is_refused() {
     let garden = waiting();
@@ -169,5 +176,7 @@ fn a_file_that_is_none_of_ours_is_refused() {
     garden.expect(2, &["export", "--masked", "--to", &reads]);
     assert!(garden.call(&["export", "--passphrase", "-o", "x.age"]).err.contains("at a terminal"));
     garden.expect(2, &["key", "new", &key]);
+    let refused = garden.expect(2, &["key", "new", "me.key"]);
+    assert!(refused.err.contains("is in the project") && !garden.path("me.key").exists(), "{}", refused.err);
     garden.expect(2, &["key", "show", "water.md"]);
 }

@@ -107,7 +107,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 fn bytes(hex: &str) -> Option<Vec<u8>> {
-    if hex.len() % 2 != 0 || !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+    if !hex.len().is_multiple_of(2) || !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;
     }
     let pairs = hex.as_bytes().chunks(2);

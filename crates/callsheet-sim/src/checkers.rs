@@ -230,8 +230,10 @@ impl Witness {
             calls.any(|call| matches!(call.state, ToolState::Mounted(_)))
         };
         let anew = open.filter(|task| !goes_on(task));
-        // The readers of a result that is made again begin again, in any state.
-        let begins = |slug: &Slug| ended(slug) || reads(run, slug, retried);
+        // The readers of a result that is made again begin again, in any state. A part of a call gives the result of the
+        // task that makes the call.
+        let caller = part(run, retried).and_then(|op| run.operators().caller(op.mount)).map(|caller| &caller.task);
+        let begins = |slug: &Slug| ended(slug) || reads(run, slug, caller.unwrap_or(retried));
         let back: Vec<Slug> = anew.map(|task| task.task.slug.clone()).filter(begins).collect();
         back.iter().for_each(|slug| self.starts_anew(slug));
     }

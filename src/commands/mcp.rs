@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use callsheet_core::nouns::RunId;
+use callsheet_core::template::is_ident;
+use callsheet_core::visible::visible_line;
 use callsheet_mcp::{NewRun, RunServer, RunStarter};
 use tokio::sync::mpsc::error::TryRecvError;
 
@@ -47,13 +49,13 @@ impl RunStarter for Starter {
                 Some(request)
             }
             NewRun::Template { name, values } => {
-                arguments.extend(["--template".into(), OsString::from(name)]);
+                arguments.push(format!("--template={name}").into());
                 for (input, value) in values {
-                    // For a person, `@` stands for a file that they can read; a program gets only what its values say.
-                    if value.starts_with('@') || input.starts_with('-') {
-                        return Err(format!("the value of `{input}` can't be used: write the text itself"));
+                    if !is_ident(&input) {
+                        return Err(format!("`{}` is not the name of an input", visible_line(&input)));
                     }
-                    arguments.push(format!("{input}={value}").into());
+                    // As JSON, a value is a text whatever it begins with. For a person, `@` stands for a file.
+                    arguments.push(format!("{input}:={}", serde_json::Value::String(value)).into());
                 }
                 None
             }

@@ -1,7 +1,7 @@
 //! One connection to a server: made, asked, ended. Only this file and `results` name the library of the protocol.
 
-use std::collections::HashMap;
-use std::path::Path;
+use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 
@@ -23,6 +23,7 @@ use tokio::sync::Mutex;
 
 use crate::declared::DeclaredTool;
 use crate::flow::{Flow, Metered};
+use crate::ground::{Files, Ground};
 use crate::limits::{ERROR, FAREWELL, MESSAGE, PAGES, TOOLS};
 use crate::process::Process;
 use crate::results::{Answer, answer};
@@ -59,10 +60,10 @@ pub(crate) struct Connection {
 impl Connection {
     /// Connects. The library waits ten seconds for the first answer of the newer revision. A server that starts slowly
     /// answers too late for that, so a failure is followed by a second attempt with the older revision alone.
-    pub(crate) async fn open(settings: &ServerSettings, project: &Path, log: Option<&Path>) -> Result<Self, Trouble> {
-        match Self::attempt(settings, project, log, either_revision()).await {
+    pub(crate) async fn open(settings: &ServerSettings, ground: &Ground, files: &Files) -> Result<Self, Trouble> {
+        match Self::attempt(settings, ground, files, either_revision()).await {
             Err(Trouble::Unusable { .. }) => {
-                Self::attempt(settings, project, log, ClientLifecycleMode::Initialize).await
+                Self::attempt(settings, ground, files, ClientLifecycleMode::Initialize).await
             }
             connected => connected,
         }
@@ -70,8 +71,8 @@ impl Connection {
 
     async fn attempt(
         settings: &ServerSettings,
-        project: &Path,
-        log: Option<&Path>,
+        ground: &Ground,
+        files: &Files,
         lifecycle: ClientLifecycleMode,
     ) -> Result<Self, Trouble> {
         let changed = Arc::new(AtomicBool::new(false));
@@ -80,7 +81,8 @@ impl Connection {
         let unusable = |reason: String| Trouble::Unusable { server: settings.name.clone(), reason };
         let (served, process) = match &settings.reach {
             Reach::Program(program) => {
-                let started = Process::start(program, project, log);
+                unaltered(settings, ground, files)?;
+                let started = Process::start(settings, program, ground);
                 let (process, stdout, stdin) =
                     started.map_err(|error| unusable(format!("`{}` did not start: {error}.", program.command)))?;
                 let transport = AsyncRwTransport::new_client(Metered::new(stdout, flow.clone()), stdin)
@@ -202,6 +204,22 @@ impl Connection {
         if let Some(process) = process {
             process.into_inner().end().await;
         }
+    }
+}
+
+/// Whether the files of a server's program are as they were confirmed.
+fn unaltered(settings: &ServerSettings, ground: &Ground, files: &Files) -> Result<(), Trouble> {
+    let now = ground.files(settings);
+    let differs = |path: &&PathBuf| now.get(*path) != files.get(*path);
+    let paths: BTreeSet<&PathBuf> = now.keys().chain(files.keys()).filter(differs).collect();
+    let shown = |path: &&PathBuf| {
+        let path = path.strip_prefix(&ground.project).unwrap_or(path);
+        visible_line(&path.display().to_string())
+    };
+    let names: Vec<String> = paths.iter().map(shown).collect();
+    match names.is_empty() {
+        true => Ok(()),
+        false => Err(Trouble::Altered { server: settings.name.clone(), files: names.join(", ") }),
     }
 }
 

@@ -39,9 +39,9 @@ fn plain(c: char) -> char {
 }
 
 impl DeclaredTool {
-    /// The hash of all that was declared.
-    pub fn hash(&self) -> BlobId {
-        BlobId::of(&serde_json::to_vec(self).unwrap_or_default())
+    /// The hash of all that was declared, and of the place of the server.
+    fn hash(&self, place: &BlobId) -> BlobId {
+        BlobId::of(&serde_json::to_vec(&(place, self)).unwrap_or_default())
     }
 
     /// Why it cannot be used, in words for a person.
@@ -78,6 +78,7 @@ impl DeclaredTool {
             repeat: if reads { RepeatClass::Read } else { RepeatClass::Once },
             exclusive: !reads,
             named_only: true,
+            granted_as: Some(self.hash(&server.place())),
             name,
         }
     }
@@ -165,10 +166,16 @@ mod tests {
     }
 
     #[test]
-    fn another_word_is_another_tool() {
-        let one = declared("Finds.", json!({"type": "object"}));
-        assert_ne!(one.hash(), declared("Finds!", json!({"type": "object"})).hash());
-        assert_ne!(one.hash(), declared("Finds.", json!({"type": "object", "title": ""})).hash());
-        assert_eq!(one.hash(), one.clone().hash());
+    fn a_grant_is_for_one_tool_of_one_place() {
+        let granted = |server: &ServerSettings, description: &str| {
+            declared(description, json!({"type": "object"})).spec(server).granted_as.unwrap()
+        };
+        let here = server("s");
+        let elsewhere = ServerSettings { project: Some("/p".into()), ..server("s") };
+        assert_eq!(granted(&here, "Finds."), granted(&here, "Finds."));
+        assert_ne!(granted(&here, "Finds."), granted(&here, "Finds!"));
+        assert_ne!(granted(&here, "Finds."), granted(&elsewhere, "Finds."));
+        let long = |end: &str| "x".repeat(2_000) + end;
+        assert_ne!(granted(&here, &long("A")), granted(&here, &long("B")), "models read only its beginning");
     }
 }

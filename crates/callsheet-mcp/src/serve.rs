@@ -7,6 +7,7 @@ use callsheet_app::{Cursor, Order, Refusal, RunCommand, RunControl, RunView};
 use callsheet_core::nouns::RunId;
 use callsheet_core::record::AnsweredBy;
 use callsheet_runtime::ports::{GateView, RunSummary};
+use callsheet_runtime::shown::Shown;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation, ListToolsResult,
@@ -225,10 +226,18 @@ fn approval(view: &GateView) -> Value {
         "task": view.task,
         "tasks": writers,
         "diff": view.diff,
+        "check": view.check,
         "call": view.call,
+        "directory": view.directory,
+        "also": view.also,
         "again": view.again,
         "not_confined": view.unheld,
     })
+}
+
+/// The value without known keys, as every surface shows it (spec 11.16).
+fn shown(value: &Value) -> serde_json::Result<Value> {
+    serde_json::from_str(Shown::json(&value.to_string()).as_str())
 }
 
 fn words(refusal: Refusal) -> String {
@@ -307,9 +316,10 @@ impl ServerHandler for RunServer {
         let server = self.clone();
         let arguments = Value::Object(request.arguments.unwrap_or_default());
         let called = tokio::task::spawn_blocking(move || server.call(&request.name, arguments)).await;
-        let result = match called.map_err(|error| ErrorData::internal_error(error.to_string(), None))? {
-            Ok(value) => CallToolResult::structured(value),
-            Err(words) => CallToolResult::error(vec![ContentBlock::text(words)]),
+        let internal = |error: &dyn std::fmt::Display| ErrorData::internal_error(error.to_string(), None);
+        let result = match called.map_err(|error| internal(&error))? {
+            Ok(value) => CallToolResult::structured(shown(&value).map_err(|error| internal(&error))?),
+            Err(words) => CallToolResult::error(vec![ContentBlock::text(Shown::text(&words).as_str())]),
         };
         Ok(CallToolResponse::Complete(result))
     }

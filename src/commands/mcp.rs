@@ -1,13 +1,14 @@
 //! `mcp`: a server for other programs over stdin and stdout (spec 13.5).
 
 use std::ffi::OsString;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use callsheet_core::nouns::RunId;
 use callsheet_core::template::is_ident;
 use callsheet_core::visible::visible_line;
-use callsheet_mcp::{NewRun, RunServer, RunStarter};
+use callsheet_mcp::{NewRun, RUNS, RunServer, RunStarter};
 use tokio::sync::mpsc::error::TryRecvError;
 
 use crate::cli::{Exit, Failure, McpArgs};
@@ -22,7 +23,7 @@ const BEGIN: Duration = Duration::from_secs(60);
 const TICK: Duration = Duration::from_millis(20);
 
 pub(super) fn mcp(setup: &Setup, arguments: &McpArgs) -> Result<Exit, Failure> {
-    let starter = Arc::new(Starter { setup: setup.clone(), drivers: Mutex::default() });
+    let starter = Arc::new(Starter { setup: setup.clone(), working: Arc::default() });
     let runs = Arc::new(setup.runs());
     let server = RunServer::new(runs, starter, arguments.may.is_some());
     let runtime = super::runtime()?;
@@ -36,12 +37,31 @@ pub(super) fn mcp(setup: &Setup, arguments: &McpArgs) -> Result<Exit, Failure> {
 /// Starts runs in processes of their own. They go on when the program leaves.
 struct Starter {
     setup: Setup,
-    /// As long as one is here, somebody watches its run.
-    drivers: Mutex<Vec<Driver>>,
+    /// How many of them are at work.
+    working: Arc<AtomicUsize>,
+}
+
+/// The place of one run among those that may be at work.
+struct Place(Arc<AtomicUsize>);
+
+impl Place {
+    fn among(working: &Arc<AtomicUsize>) -> Option<Self> {
+        let one_more = |count: usize| (count < RUNS).then(|| count.saturating_add(1));
+        let taken = working.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_more);
+        taken.ok().map(|_| Self(Arc::clone(working)))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 impl RunStarter for Starter {
     fn start(&self, what: NewRun) -> Result<RunId, String> {
+        let place = Place::among(&self.working)
+            .ok_or_else(|| format!("{RUNS} runs that you started are at work; wait until one ends, or cancel one"))?;
         let mut arguments: Vec<OsString> = vec!["-C".into(), self.setup.project.clone().into(), "run".into()];
         let request = match what {
             NewRun::Request(request) => {
@@ -60,12 +80,16 @@ impl RunStarter for Starter {
                 None
             }
         };
-        let mut driver = Driver::start(&arguments, request.as_deref()).map_err(|failure| failure.what)?;
-        let run = begun(&mut driver)?;
-        // What it says from here on is recorded, and nobody reads it here.
+        let driver = Driver::start(&arguments, request.as_deref()).map_err(|failure| failure.what)?;
+        let (run, mut driver) = begun(driver)?;
+        // What it says from here on is recorded, and nobody reads it here. As long as the driver is here, somebody
+        // watches its run.
         let mut rest = driver.hand_over();
-        std::thread::spawn(move || while rest.blocking_recv().is_some() {});
-        self.drivers.lock().unwrap_or_else(PoisonError::into_inner).push(driver);
+        std::thread::spawn(move || {
+            while rest.blocking_recv().is_some() {}
+            let _how = driver.end();
+            drop(place);
+        });
         Ok(run)
     }
 
@@ -84,13 +108,13 @@ impl RunStarter for Starter {
     }
 }
 
-/// The run that a driver begins, or what it said in place of one.
-fn begun(driver: &mut Driver) -> Result<RunId, String> {
+/// The run that a driver begins, or what it said in place of one. A driver without a run is ended.
+fn begun(mut driver: Driver) -> Result<(RunId, Driver), String> {
     let mut said = Vec::new();
     let mut waited = Duration::ZERO;
     while waited < BEGIN {
         match driver.messages.try_recv() {
-            Ok(Relayed::Run { run, .. }) => return Ok(run),
+            Ok(Relayed::Run { run, .. }) => return Ok((run, driver)),
             Ok(Relayed::Err(words) | Relayed::Notice(words)) => said.push(words.trim().to_owned()),
             Ok(_) => {}
             Err(TryRecvError::Empty) => {
@@ -98,10 +122,12 @@ fn begun(driver: &mut Driver) -> Result<RunId, String> {
                 waited = waited.saturating_add(TICK);
             }
             Err(TryRecvError::Disconnected) => {
-                return Err(if said.is_empty() { "the run did not start".to_owned() } else { said.join("\n") });
+                let why = driver.why_not();
+                return Err(if said.is_empty() { why } else { said.join("\n") });
             }
         }
     }
-    driver.leave();
-    Err(format!("the run did not start within {} s", BEGIN.as_secs()))
+    driver.kill();
+    said.insert(0, format!("the run did not start within {} s", BEGIN.as_secs()));
+    Err(said.join("\n"))
 }

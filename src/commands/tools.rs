@@ -152,6 +152,7 @@ async fn offered<'a>(setup: &Setup, known: &'a KnownServer, files: Files) -> Res
             Some(why) => tell!("left out {}: {why}", visible_line(&tool.name)),
         }
     }
+    tools.sort_by(|one, other| one.name.cmp(&other.name));
     let confirmed = known.confirmed(setup).map_err(|error| error.to_string())?;
     Ok(Offer { known, confirmed, offered: Confirmed { files, tools } })
 }

@@ -235,3 +235,90 @@ fn a_program_reads_no_key_of_a_provider_and_sees_a_failed_check() {
     assert!(!listed.contains(key) && !status.to_string().contains(key), "{listed} {status}");
     program.call("cancel", json!({"run": run}));
 }
+
+/// covers: 13.3
+#[test]
+fn a_schema_that_takes_years_to_check_is_left_out() {
+    let garden = garden(&["level"], "", &[]);
+    let part = |level: u32| {
+        let below = json!({"$ref": format!("#/$defs/a{}", level - 1)});
+        (format!("a{level}"), json!({"anyOf": [below, below]}))
+    };
+    let mut parts: serde_json::Map<String, serde_json::Value> = (1..32).map(part).collect();
+    parts.insert("a0".to_owned(), json!({"type": "string"}));
+    let schema = json!({"type": "object", "$defs": parts, "properties": {"place": {"$ref": "#/$defs/a31"}}});
+    let list = json!([{"name": "bomb", "inputSchema": schema}, {"name": "odd", "description": 5}, {"name": "good", "inputSchema": {"type": "object"}}]);
+    std::fs::write(listed(&garden), list.to_string()).unwrap();
+    let ended = confirm(&garden);
+    assert!(ended.err.contains("left out bomb") && ended.err.contains("stand for more than"), "{}", ended.err);
+    assert!(
+        ended.err.contains("left out odd: it has no schema"),
+        "one odd tool does not spoil the list: {}",
+        ended.err
+    );
+    assert!(ended.out.contains("shed__good") && !ended.out.contains("shed__bomb"), "{}", ended.out);
+}
+
+/// covers: 13.3
+#[test]
+fn the_order_of_tools_does_not_matter() {
+    let garden = garden(&["level", "depth"], "", &[]);
+    confirm(&garden);
+    std::fs::write(listed(&garden), tools(&["depth", "level"])).unwrap();
+    let told = garden.expect(0, &["tools", "confirm"]).err;
+    assert!(told.contains("shed offers what you confirmed"), "{told}");
+}
+
+/// covers: 13.3, 13.1
+#[test]
+fn what_keeps_tools_from_a_run_is_told() {
+    let mut garden = garden(&["level"], "", &["level"]);
+    confirm(&garden);
+    std::fs::write(garden.home().join("state/tools.json"), "{").unwrap();
+    follow(&mut garden, &[]);
+    let told = garden.call(RUN).err;
+    assert!(told.contains("note: no tool of a server is confirmed, because the list of confirmed tools"), "{told}");
+    configure(&garden, "[mcp.\"my.server\"]\ncommand = ['sh']\n");
+    let told = garden.call(&["tools"]).err;
+    assert!(told.contains("ignored the unknown key `mcp.my.server.command`"), "{told}");
+    garden.plant(".mcp.json", mcp_json("other", &["sh"]));
+    let told = garden.call(&["tools"]).err;
+    assert!(told.contains("skipped until you trust them: .mcp.json"), "{told}");
+}
+
+/// covers: 13.5
+#[test]
+fn a_program_without_rights_stops_only_its_own_runs_and_starts_only_a_few() {
+    let garden = writing_with("write_document");
+    let request = json!({"request": "Note the level of the water in level.md."});
+    let mut first = Program::of(&garden, &["mcp"]);
+    let mut runs: Vec<String> = Vec::new();
+    for _ in 0..8 {
+        let begun = first.call("run", request.clone());
+        runs.push(begun["structuredContent"]["run"].as_str().unwrap_or_else(|| panic!("{begun}")).to_owned());
+    }
+    let refused = first.call("run", request.clone());
+    assert!(refused["content"][0]["text"].as_str().unwrap().contains("8 runs that you started"), "{refused}");
+    let mut second = Program::of(&garden, &["mcp"]);
+    let refused = second.call("cancel", json!({"run": runs[0]}));
+    assert!(refused["content"][0]["text"].as_str().unwrap().contains("callsheet cancel"), "{refused}");
+    for run in &runs {
+        let stopped = first.call("cancel", json!({"run": run}));
+        assert_ne!(stopped["isError"], true, "{stopped}");
+    }
+    while first.call("run", request.clone())["isError"] == true {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    while zombies(first.id()) > 0 {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+}
+
+/// Children of a process that have ended and that nobody waited for.
+fn zombies(parent: u32) -> usize {
+    let threads = std::fs::read_dir(format!("/proc/{parent}/task")).unwrap().flatten();
+    let children: String =
+        threads.map(|thread| std::fs::read_to_string(thread.path().join("children")).unwrap_or_default()).collect();
+    let status = |pid: &str| std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    children.split_whitespace().filter(|pid| status(pid).contains("State:\tZ")).count()
+}

@@ -5,6 +5,7 @@ use callsheet_core::visible::visible;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::expansion::expansion_fault;
 use crate::limits::{DESCRIPTION, NAME, SCHEMA, TOLD, TOLD_PART};
 use crate::settings::ServerSettings;
 use crate::words::say;
@@ -39,6 +40,18 @@ fn plain(c: char) -> char {
 }
 
 impl DeclaredTool {
+    /// A tool as a server lists it. What is missing or of another kind is left to [`Self::fault`].
+    pub(crate) fn of(listed: Value) -> Self {
+        let text = |value: Option<&Value>| match value {
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Null) | None => String::new(),
+            Some(other) => other.to_string(),
+        };
+        let (name, description) = (text(listed.get("name")), text(listed.get("description")));
+        let schema = listed.get("inputSchema").cloned().unwrap_or_default();
+        Self { name, description, schema }
+    }
+
     /// The hash of all that was declared, and of the place of the server.
     fn hash(&self, place: &BlobId) -> BlobId {
         BlobId::of(&serde_json::to_vec(&(place, self)).unwrap_or_default())
@@ -56,6 +69,12 @@ impl DeclaredTool {
         }
         if schema > SCHEMA {
             return Some(format!("the schema of its arguments has more than {SCHEMA} bytes"));
+        }
+        if !self.schema.is_object() {
+            return Some("it has no schema of its arguments".to_owned());
+        }
+        if let Some(why) = expansion_fault(&self.schema) {
+            return Some(format!("the schema of its arguments can't be used: {why}"));
         }
         let error = jsonschema::validator_for(&self.schema).err()?;
         let error: String = error.to_string().chars().take(200).collect();
@@ -157,6 +176,10 @@ mod tests {
     fn what_cannot_be_checked_is_not_used() {
         let good = declared("Finds.", json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}));
         assert_eq!(good.fault(), None);
+        for odd in [json!({"name": "a"}), json!({"inputSchema": {}}), json!({"name": "a", "inputSchema": []}), json!(3)]
+        {
+            assert!(DeclaredTool::of(odd.clone()).fault().is_some(), "{odd}");
+        }
         let elsewhere = declared("Finds.", json!({"$ref": "http://127.0.0.1:1/schema.json"}));
         assert!(elsewhere.fault().unwrap().contains("can't be used"));
         assert!(declared("Finds.", json!({"type": "thing"})).fault().is_some());

@@ -3,8 +3,10 @@
 
 mod connection;
 mod declared;
+mod expansion;
 mod flow;
 mod ground;
+mod http;
 mod limits;
 mod mcp_json;
 mod process;
@@ -18,6 +20,7 @@ mod words;
 
 pub use declared::{DeclaredTool, canonical_name};
 pub use ground::{Files, Ground};
+pub use limits::RUNS;
 pub use mcp_json::{McpJson, read_mcp_json};
 pub use process::is_shared;
 pub use serve::{NewRun, RunServer, RunStarter};

@@ -1,7 +1,7 @@
 //! Callsheet as a server: other programs start runs, look at them and, if the person allowed it, answer (spec 13.5).
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use callsheet_app::{Cursor, Order, Refusal, RunCommand, RunControl, RunView};
 use callsheet_core::nouns::RunId;
@@ -58,12 +58,14 @@ pub struct RunServer {
     starter: Arc<dyn RunStarter>,
     /// Whether the person lets this program approve and answer.
     may_approve: bool,
+    /// The runs that it started.
+    own: Arc<Mutex<BTreeSet<RunId>>>,
 }
 
 impl RunServer {
     /// A server of these runs.
     pub fn new(runs: Arc<dyn RunControl>, starter: Arc<dyn RunStarter>, may_approve: bool) -> Self {
-        Self { runs, starter, may_approve }
+        Self { runs, starter, may_approve, own: Arc::default() }
     }
 
     /// Serves the program at stdin and stdout until it leaves.
@@ -95,7 +97,7 @@ impl RunServer {
             "answer" => self.answer(given(arguments)?),
             "cancel" => {
                 let RunArguments { run } = given(arguments)?;
-                self.order(&self.found(&run)?.run, RunCommand::Stop)
+                self.cancel(&run)
             }
             "templates" => {
                 let templates = self.starter.templates()?;
@@ -113,7 +115,19 @@ impl RunServer {
             (None, Some(name)) => NewRun::Template { name, values: arguments.values },
             _ => return Err(say("serve-one-of", &[])),
         };
-        Ok(json!({ "run": self.starter.start(what)? }))
+        let run = self.starter.start(what)?;
+        self.own.lock().unwrap_or_else(PoisonError::into_inner).insert(run.clone());
+        Ok(json!({ "run": run }))
+    }
+
+    /// Without the right to decide, a program stops only what it started.
+    fn cancel(&self, run: &str) -> Result<Value, String> {
+        let run = self.found(run)?.run;
+        let is_own = self.own.lock().unwrap_or_else(PoisonError::into_inner).contains(&run);
+        if !self.may_approve && !is_own {
+            return Err(say("serve-may-not", &[("command", &format!("callsheet cancel {run}"))]));
+        }
+        self.order(&run, RunCommand::Stop)
     }
 
     fn found(&self, run: &str) -> Result<RunSummary, String> {

@@ -97,7 +97,7 @@ impl Server {
         state.connection = None;
         let server = || self.settings.name.clone();
         if state.starts >= STARTS {
-            let reason = format!("it was started {STARTS} times in this run and failed each time.");
+            let reason = format!("it was started {STARTS} times in this run and ended each time.");
             return Err(Trouble::Unusable { server: server(), reason });
         }
         state.starts = state.starts.saturating_add(1);

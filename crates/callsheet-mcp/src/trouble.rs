@@ -78,6 +78,12 @@ pub enum Trouble {
         /// The files.
         files: String,
     },
+    /// Its answer to a call is not a result.
+    #[error("the server {server} answered a call with something that is not a result")]
+    Odd {
+        /// The server.
+        server: String,
+    },
     /// It asks a person something during a call.
     #[error("the server {server} asks a question during a call, which Callsheet does not support")]
     AsksBack {
@@ -104,6 +110,7 @@ impl Trouble {
             Self::Changed { server, .. } => say("changed", &[("server", server)]),
             Self::Gone { server, .. } => say("gone", &[("server", server)]),
             Self::Altered { server, .. } => say("altered", &[("server", server)]),
+            Self::Odd { server } => say("odd", &[("server", server)]),
             Self::AsksBack { server } => say("asks-back", &[("server", server)]),
         };
         Err(ToolFault::Told { person, model })

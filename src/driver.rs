@@ -82,10 +82,28 @@ impl Driver {
         }
     }
 
-    /// Whether the driver has ended.
+    /// Ends the driver at once. What it recorded is safe.
     #[cfg(any(feature = "mcp", feature = "page"))]
-    pub fn has_ended(&mut self) -> bool {
-        !matches!(self.child.try_wait(), Ok(None))
+    pub fn kill(mut self) {
+        self.leave();
+        // It may have ended by itself.
+        let _ended = self.child.kill().and_then(|()| self.child.wait());
+    }
+
+    /// Waits for the end of a driver that began no run, and returns why in its words.
+    #[cfg(any(feature = "mcp", feature = "page"))]
+    pub fn why_not(mut self) -> String {
+        let status = self.child.wait();
+        let how = status.map_or_else(|error| error.to_string(), |status| status.to_string());
+        let words = self.words();
+        if words.is_empty() { format!("the run did not start ({how})") } else { words }
+    }
+
+    /// What it wrote to stderr.
+    fn words(&mut self) -> String {
+        let mut words = String::new();
+        let _unreadable = self.errors.seek(SeekFrom::Start(0)).and_then(|_| self.errors.read_to_string(&mut words));
+        words.trim().to_owned()
     }
 
     /// Waits for the driver's end.
@@ -98,10 +116,9 @@ impl Driver {
             return Ok(exit);
         }
         let how = status.map_or_else(|error| error.to_string(), |status| status.to_string());
-        let mut words = String::new();
-        let _unreadable = self.errors.seek(SeekFrom::Start(0)).and_then(|_| self.errors.read_to_string(&mut words));
+        let words = self.words();
         Err(Failure::internal(
-            format!("the process that drove the run ended early ({how})\n{}", words.trim()),
+            format!("the process that drove the run ended early ({how})\n{words}"),
             "everything recorded so far is safe; `callsheet resume` continues the run",
         ))
     }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use callsheet_core::nouns::BlobId;
 use callsheet_core::visible::visible_line;
 use callsheet_mcp::{
-    DeclaredTool, McpJson, Reach, Server, ServerAddress, ServerProgram, ServerSettings, canonical_name, read_mcp_json,
-    server_tools,
+    DeclaredTool, Files, Ground, McpJson, Reach, Server, ServerAddress, ServerProgram, ServerSettings, canonical_name,
+    is_secret_header, is_shared, read_mcp_json, server_tools,
 };
 use callsheet_runtime::grants::command_text;
 use callsheet_runtime::paths::read_regular;
@@ -18,19 +18,17 @@ use callsheet_runtime::shown::keep_secret;
 use callsheet_runtime::transport_policy::withheld;
 use callsheet_runtime::trust::LeftOut;
 
-use crate::config::ConfirmedTools;
+use crate::config::{Confirmed, ConfirmedTools};
 use crate::setup::Setup;
 
 /// The file in which projects name their servers.
 const FILE: &str = ".mcp.json";
 
-/// A server that may be started.
+/// A server that may be started. Variables in its settings are filled in.
 #[derive(Clone, Debug)]
 pub struct KnownServer {
-    /// How it is reached. Variables are filled in.
+    /// How it is reached.
     pub settings: ServerSettings,
-    /// The project whose file names it. `None` means the user's own configuration.
-    pub project: Option<PathBuf>,
 }
 
 /// All servers, and what a person should know of others.
@@ -40,15 +38,17 @@ pub struct Servers {
     pub known: Vec<KnownServer>,
     /// Why others cannot be used.
     pub notices: Vec<String>,
+    /// Canonical names that are in use, also by servers that cannot be used now.
+    names: BTreeSet<String>,
 }
 
 /// The servers of this project and user. Starts none.
 pub fn servers(setup: &Setup) -> Servers {
     let mut servers = Servers::default();
     for name in setup.config.mcp_servers() {
-        match of_config(setup, &name) {
-            Ok(settings) => servers.add(settings, None),
-            Err(why) => servers.notices.push(format!("can't use the server mcp.{name}: {why}")),
+        let settings = of_config(setup, &name);
+        if let Some(settings) = servers.claimed(&name, "your configuration", settings) {
+            servers.known.push(KnownServer { settings });
         }
     }
     let (path, content) = project_file(setup);
@@ -56,12 +56,11 @@ pub fn servers(setup: &Setup) -> Servers {
         let McpJson { servers: written, faults } = read_mcp_json(&String::from_utf8_lossy(&content));
         servers.notices.extend(faults.iter().map(|fault| format!("{FILE}: {}", visible_line(fault))));
         for settings in written {
-            match filled(&settings.reach, true) {
-                Ok(reach) => servers.add(ServerSettings { reach, ..settings }, Some(&setup.project)),
-                Err(why) => {
-                    let name = visible_line(&settings.name);
-                    servers.notices.push(format!("{FILE}: can't use the server `{name}`: {why}"));
-                }
+            let name = settings.name.clone();
+            let settings =
+                filled(&settings.reach, true).map(|reach| ServerSettings { reach, ..of_project(setup, settings) });
+            if let Some(settings) = servers.claimed(&name, FILE, settings) {
+                servers.known.push(KnownServer { settings });
             }
         }
     }
@@ -69,15 +68,20 @@ pub fn servers(setup: &Setup) -> Servers {
 }
 
 impl Servers {
-    fn add(&mut self, settings: ServerSettings, project: Option<&Path>) {
-        // Names of tools begin with the server's, so two servers with one name cannot be told apart.
-        let same = |known: &KnownServer| canonical_name(&known.settings.name, "") == canonical_name(&settings.name, "");
-        if self.known.iter().any(same) {
-            let name = visible_line(&settings.name);
-            self.notices.push(format!("ignored the server `{name}`: another one has this name already"));
-            return;
-        }
-        self.known.push(KnownServer { settings, project: project.map(Path::to_path_buf) });
+    /// The settings, if nothing is wrong and the name is free. Names of tools begin with the server's, so two servers
+    /// with one name cannot be told apart, and a server that cannot be used now keeps its name.
+    fn claimed(&mut self, name: &str, file: &str, settings: Result<ServerSettings, String>) -> Option<ServerSettings> {
+        let canonical = canonical_name(name, "");
+        let why = match (canonical.trim_end_matches('_'), settings) {
+            ("", _) => "its name has no letter and no digit".to_owned(),
+            // Tools of all servers have aliases that begin with it.
+            ("mcp", _) => "no server can have this name".to_owned(),
+            _ if !self.names.insert(canonical.clone()) => "another one has this name already".to_owned(),
+            (_, Ok(settings)) => return Some(settings),
+            (_, Err(why)) => why,
+        };
+        self.notices.push(format!("can't use the server `{}` of {file}: {}", visible_line(name), visible_line(&why)));
+        None
     }
 
     /// The server of this name.
@@ -87,25 +91,41 @@ impl Servers {
 }
 
 impl KnownServer {
-    /// A server that can be asked. Nothing is started yet.
-    pub fn server(&self, setup: &Setup) -> Server {
-        Server::new(self.settings.clone(), setup.project.clone(), Some(self.log(setup)))
+    /// A server that can be asked. Nothing is started yet. Its program starts only as long as its files are these.
+    pub fn server(&self, setup: &Setup, files: Files) -> Server {
+        Server::new(self.settings.clone(), ground(setup, &self.settings), files)
+    }
+
+    /// The files of its program that commands could rewrite, as they are now.
+    pub fn files(&self, setup: &Setup) -> Files {
+        ground(setup, &self.settings).files(&self.settings)
     }
 
     /// Where its stderr goes.
     pub fn log(&self, setup: &Setup) -> PathBuf {
-        let name = canonical_name(&self.settings.name, "");
-        setup.store_folder().join("servers").join(format!("{}.log", name.trim_end_matches('_')))
+        folder(setup, &self.settings).with_extension("log")
     }
 
-    /// Its tools that the person confirmed.
+    /// What the person confirmed of it.
     ///
     /// # Errors
     /// The list cannot be read.
-    pub fn confirmed(&self, setup: &Setup) -> std::io::Result<Vec<DeclaredTool>> {
-        let tools = ConfirmedTools::new(&setup.folders).of(&self.settings.name, self.project.as_deref())?;
-        Ok(usable(&self.settings.name, tools))
+    pub fn confirmed(&self, setup: &Setup) -> std::io::Result<Confirmed> {
+        let Confirmed { files, tools } = ConfirmedTools::new(&setup.folders).of(&self.settings)?;
+        Ok(Confirmed { files, tools: usable(&self.settings.name, tools) })
     }
+}
+
+/// The folders around a server.
+fn ground(setup: &Setup, settings: &ServerSettings) -> Ground {
+    let apart = folder(setup, settings);
+    let log = Some(apart.with_extension("log"));
+    Ground { project: setup.project.clone(), apart, notes: setup.notes(), log }
+}
+
+/// The folder of a server beside the record.
+fn folder(setup: &Setup, settings: &ServerSettings) -> PathBuf {
+    setup.store_folder().join("servers").join(canonical_name(&settings.name, "").trim_end_matches('_'))
 }
 
 /// Tools of a server that can be told apart by their canonical names.
@@ -119,8 +139,32 @@ fn usable(server: &str, tools: Vec<DeclaredTool>) -> Vec<DeclaredTool> {
 /// The confirmed tools of all servers, for a run.
 pub fn tools(setup: &Setup) -> Vec<Arc<dyn Tool>> {
     let known = servers(setup).known.into_iter();
-    // A list that cannot be read confirms nothing; `doctor` and `tools` say so.
-    known.flat_map(|known| server_tools(known.server(setup), known.confirmed(setup).unwrap_or_default())).collect()
+    let tools = |known: KnownServer| {
+        // A list that cannot be read confirms nothing, which `notices` says.
+        let Confirmed { files, tools } = known.confirmed(setup).unwrap_or_default();
+        server_tools(known.server(setup, files), tools)
+    };
+    known.flat_map(tools).collect()
+}
+
+/// What a person should know before a run: which servers cannot be used, and whether nothing is confirmed.
+pub fn notices(setup: &Setup) -> Vec<String> {
+    let Servers { known, mut notices, .. } = servers(setup);
+    let unreadable = known.first().and_then(|known| known.confirmed(setup).err());
+    notices.extend(
+        unreadable.map(|error| format!("no tool of a server is confirmed, because {}", unreadable_words(&error))),
+    );
+    notices
+}
+
+/// Why nothing is confirmed.
+pub fn unreadable_words(error: &std::io::Error) -> String {
+    format!("the list of confirmed tools can't be used: {error}; repair or delete tools.json in the state folder")
+}
+
+/// A server of the project's file.
+fn of_project(setup: &Setup, settings: ServerSettings) -> ServerSettings {
+    ServerSettings { project: Some(setup.project.clone()), ..settings }
 }
 
 /// The project's file if it waits for trust, with what it could do.
@@ -131,25 +175,36 @@ pub fn left_out(setup: &Setup) -> Option<LeftOut> {
     }
     let servers = read_mcp_json(&String::from_utf8_lossy(&content)).servers;
     let names: Vec<String> = servers.iter().map(|server| visible_line(&server.name)).collect();
-    let gains = servers.iter().map(gains).collect();
+    let gains = servers.into_iter().map(|server| gains(setup, &of_project(setup, server))).collect();
     let hash = BlobId::of(&content);
     (!names.is_empty()).then_some(LeftOut { path, hash, kind: "servers", names, gains })
 }
 
 /// What a server of a project could do.
-fn gains(server: &ServerSettings) -> String {
+fn gains(setup: &Setup, server: &ServerSettings) -> String {
+    let listed = |words: &str, names: Vec<String>| match names.is_empty() {
+        true => String::new(),
+        false => format!("{words}{}", names.join(", ")),
+    };
     let variables: BTreeSet<String> = server.reach.named_variables().into_iter().collect();
-    let variables: Vec<String> = variables.into_iter().collect();
-    let with =
-        if variables.is_empty() { String::new() } else { format!(" with the values of {}", variables.join(", ")) };
+    let with = listed(" with the values of ", variables.into_iter().collect());
     match &server.reach {
         Reach::Program(program) => {
             let words: Vec<String> = std::iter::once(&program.command).chain(&program.args).cloned().collect();
             let set: Vec<String> = program.variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
             let set = if set.is_empty() { String::new() } else { format!("{} ", command_text(&set)) };
-            format!("start `{set}{}` with your rights, outside the sandbox{with}", command_text(&words))
+            let folder = program.folder.iter().map(|folder| folder.display().to_string()).collect();
+            let folder = listed(" in the folder ", folder);
+            let files = ground(setup, server).files(server).into_keys();
+            let shown = |file: PathBuf| file.strip_prefix(&setup.project).unwrap_or(&file).display().to_string();
+            let files = listed(", running the files ", files.map(shown).collect());
+            let start = command_text(&words);
+            format!("start `{set}{start}`{folder} with your rights, outside the sandbox{with}{files}")
         }
-        Reach::Address(address) => format!("send what models ask its tools to {}{with}", address.url),
+        Reach::Address(address) => {
+            let headers = listed(" with the headers ", address.headers.keys().cloned().collect());
+            format!("send what models ask its tools to {}{headers}{with}", address.url)
+        }
     }
 }
 
@@ -182,7 +237,7 @@ fn of_config(setup: &Setup, name: &str) -> Result<ServerSettings, String> {
     Ok(settings)
 }
 
-/// Fills variables in, and keeps what comes from them and all headers from being shown.
+/// Fills variables in, and keeps what comes from them from being shown.
 fn filled(reach: &Reach, of_project: bool) -> Result<Reach, String> {
     let withheld = withheld();
     let kept = std::cell::RefCell::new(Vec::new());
@@ -191,26 +246,44 @@ fn filled(reach: &Reach, of_project: bool) -> Result<Reach, String> {
             return None;
         }
         let value = std::env::var(name).ok()?;
-        kept.borrow_mut().push((name.to_owned(), value.clone()));
+        // What every server sees is no secret.
+        if !is_shared(name) && !Path::new(&value).exists() {
+            kept.borrow_mut().push((SECRET.to_owned(), value.clone()));
+        }
         Some(value)
     };
     let filled = reach.filled(&value).map_err(|name| {
         let why = if withheld.contains(&name) { "holds the key of a provider" } else { "is not set" };
         format!("the variable {} {why}", visible_line(&name))
     })?;
-    let secret = |(_, value): &(String, String)| value.len() >= 8 && !Path::new(value).exists();
-    keep_secret(kept.into_inner().into_iter().filter(secret));
-    if let Reach::Address(address) = &filled {
-        keep_secret(header_secrets(&address.headers));
+    keep_secret(kept.into_inner());
+    if let Some(why) = filled.fault() {
+        return Err(why);
     }
-    Ok(filled)
+    match (reach, &filled) {
+        (Reach::Address(written), Reach::Address(address)) if address.is_unencrypted() => {
+            let is_secret = |(name, value): &(&String, &String)| is_secret_header(name) || value.contains("${");
+            match written.headers.iter().find(is_secret) {
+                Some((name, _)) => {
+                    Err(format!("it would send the header {name} unencrypted; give it an https address"))
+                }
+                None => Ok(filled),
+            }
+        }
+        _ => Ok(filled),
+    }
 }
 
-/// Values of headers that are not shown: whole, and the token behind a word such as `Bearer`.
+/// What is shown in place of a secret of a server. No project chooses it.
+const SECRET: &str = "secret of an MCP server";
+
+/// Values of headers of the user's own configuration that are not shown: whole, and the token behind a word such as
+/// `Bearer`.
 pub fn header_secrets(headers: &BTreeMap<String, String>) -> Vec<(String, String)> {
-    let parts = |(name, value): (&String, &String)| {
-        let token = value.rsplit(' ').next().unwrap_or_default().to_owned();
-        [(name.clone(), value.clone()), (name.clone(), token)]
+    let secret = headers.iter().filter(|(name, value)| is_secret_header(name) && !value.contains("${"));
+    let parts = |(_, value): (&String, &String)| {
+        let token = value.rsplit(' ').next().unwrap_or_default();
+        [value.as_str(), token].map(|part| (SECRET.to_owned(), part.to_owned()))
     };
-    headers.iter().flat_map(parts).collect()
+    secret.flat_map(parts).collect()
 }

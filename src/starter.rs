@@ -1,12 +1,14 @@
 //! Starts runs in processes of their own, for programs that ask Callsheet to.
 
 use std::ffi::OsString;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use callsheet_app::{NewRun, Refusal, RunStarter};
 use callsheet_core::nouns::RunId;
 use callsheet_core::template::is_ident;
+use callsheet_core::visible::visible_line;
 use tokio::sync::mpsc::error::TryRecvError;
 
 use crate::driver::Driver;
@@ -16,33 +18,41 @@ use crate::setup::Setup;
 /// How long a run may take to get its name.
 const BEGIN: Duration = Duration::from_secs(60);
 
-/// How many runs that were started here work or wait at a time.
-const DRIVERS: usize = 32;
-
 /// How often a driver is looked at meanwhile.
 const TICK: Duration = Duration::from_millis(20);
 
 /// Starts runs of a project. They continue when the program leaves.
 pub struct Starter {
     setup: Setup,
-    /// As long as one is here, somebody watches its run.
-    drivers: Mutex<Vec<Driver>>,
+    /// How many runs may be at work at the same time.
+    most: usize,
+    /// How many are.
+    working: Arc<AtomicUsize>,
+}
+
+/// The place of one run among those that may be at work.
+struct Place(Arc<AtomicUsize>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 impl Starter {
-    /// For the project of this setup.
-    pub fn new(setup: Setup) -> Self {
-        Self { setup, drivers: Mutex::default() }
+    /// For the project of this setup, with so many runs at the same time.
+    pub fn new(setup: Setup, most: usize) -> Self {
+        Self { setup, most, working: Arc::default() }
     }
 
-    /// Refuses one more run if too many work.
-    fn room(&self) -> Result<(), Refusal> {
-        let mut drivers = self.drivers.lock().unwrap_or_else(PoisonError::into_inner);
-        drivers.retain_mut(|driver| !driver.has_ended());
-        if drivers.len() < DRIVERS {
-            return Ok(());
-        }
-        Err(Refusal::usage(format!("{DRIVERS} runs that programs started are not finished"), "finish or cancel one"))
+    /// The place of one more run.
+    fn room(&self) -> Result<Place, Refusal> {
+        let one_more = |count: usize| (count < self.most).then(|| count.saturating_add(1));
+        let taken = self.working.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_more);
+        taken.map(|_| Place(Arc::clone(&self.working))).map_err(|_| {
+            let most = self.most;
+            Refusal::usage(format!("{most} runs that you started are at work"), "wait until one ends, or cancel one")
+        })
     }
 }
 
@@ -54,15 +64,14 @@ fn given(what: NewRun) -> Result<(Vec<OsString>, Option<String>), Refusal> {
         NewRun::Template { name, values } => {
             let mut arguments = vec![format!("--template={name}").into()];
             for (input, value) in values {
-                let is_name = is_ident(input.strip_suffix(':').unwrap_or(&input));
-                // For a person, `@` stands for a file that they can read; a program gets only what its values say.
-                if value.starts_with('@') || !is_name {
-                    return Err(Refusal::usage(
-                        format!("the value of `{input}` can't be used"),
-                        "write the text itself",
-                    ));
+                if !is_ident(&input) {
+                    let what = format!("`{}` is not the name of an input", visible_line(&input));
+                    return Err(Refusal::usage(what, "`template show` lists the inputs"));
                 }
-                arguments.push(format!("{input}={value}").into());
+                // For a person, `@` stands for a file. As JSON, a value is a text whatever it begins with.
+                let is_text = value.starts_with('@');
+                let value = if is_text { format!(":={}", serde_json::Value::String(value)) } else { format!("={value}") };
+                arguments.push(format!("{input}{value}").into());
             }
             Ok((arguments, None))
         }
@@ -72,15 +81,18 @@ fn given(what: NewRun) -> Result<(Vec<OsString>, Option<String>), Refusal> {
 impl RunStarter for Starter {
     fn start(&self, what: NewRun) -> Result<RunId, Refusal> {
         let (of_run, input) = given(what)?;
-        self.room()?;
+        let place = self.room()?;
         let mut arguments: Vec<OsString> = vec!["-C".into(), self.setup.project.clone().into(), "run".into()];
         arguments.extend(of_run);
-        let mut driver = Driver::start(&arguments, input.as_deref())?;
-        let run = begun(&mut driver)?;
-        // What it says from here on is recorded, and nobody reads it here.
+        let (run, mut driver) = begun(Driver::start(&arguments, input.as_deref())?)?;
+        // What it says from here on is recorded, and nobody reads it here. As long as the driver is here, somebody
+        // watches its run.
         let mut rest = driver.hand_over();
-        std::thread::spawn(move || while rest.blocking_recv().is_some() {});
-        self.drivers.lock().unwrap_or_else(PoisonError::into_inner).push(driver);
+        std::thread::spawn(move || {
+            while rest.blocking_recv().is_some() {}
+            let _how = driver.end();
+            drop(place);
+        });
         Ok(run)
     }
 
@@ -99,13 +111,13 @@ impl RunStarter for Starter {
     }
 }
 
-/// The run that a driver begins, or what it said in place of one.
-fn begun(driver: &mut Driver) -> Result<RunId, Refusal> {
+/// The run that a driver begins, or what it said in place of one. A driver without a run is ended.
+fn begun(mut driver: Driver) -> Result<(RunId, Driver), Refusal> {
     let mut said = Vec::new();
     let mut waited = Duration::ZERO;
     while waited < BEGIN {
         match driver.messages.try_recv() {
-            Ok(Relayed::Run { run, .. }) => return Ok(run),
+            Ok(Relayed::Run { run, .. }) => return Ok((run, driver)),
             Ok(Relayed::Err(words) | Relayed::Notice(words)) => said.push(words.trim().to_owned()),
             Ok(_) => {}
             Err(TryRecvError::Empty) => {
@@ -113,11 +125,12 @@ fn begun(driver: &mut Driver) -> Result<RunId, Refusal> {
                 waited = waited.saturating_add(TICK);
             }
             Err(TryRecvError::Disconnected) => {
-                let words = if said.is_empty() { "the run did not start".to_owned() } else { said.join("\n") };
-                return Err(Refusal::usage(words, ""));
+                let why = driver.why_not();
+                return Err(Refusal::usage(if said.is_empty() { why } else { said.join("\n") }, ""));
             }
         }
     }
-    driver.leave();
-    Err(Refusal::internal(format!("the run did not start within {} s", BEGIN.as_secs()), "look: callsheet runs"))
+    driver.kill();
+    said.insert(0, format!("the run did not start within {} s", BEGIN.as_secs()));
+    Err(Refusal::usage(said.join("\n"), ""))
 }

@@ -1,4 +1,4 @@
-//! `acp`: Callsheet as an agent in editors, over stdin and stdout (spec 13.6).
+//! `acp`: Callsheet as an agent in editors, over stdin and stdout (spec 13.8).
 
 use std::ffi::OsString;
 use std::path::Path;

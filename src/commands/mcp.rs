@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use callsheet_mcp::RunServer;
+use callsheet_mcp::{RUNS, RunServer};
 
 use crate::cli::{Exit, Failure, McpArgs};
 use crate::setup::Setup;
 use crate::starter::Starter;
 
 pub(super) fn mcp(setup: &Setup, arguments: &McpArgs) -> Result<Exit, Failure> {
-    let starter = Arc::new(Starter::new(setup.clone()));
+    let starter = Arc::new(Starter::new(setup.clone(), RUNS));
     let runs = Arc::new(setup.runs());
     let server = RunServer::new(runs, starter, arguments.may.is_some());
     let runtime = super::runtime()?;

@@ -163,6 +163,8 @@ fn tell_first(cli: &Cli, command: &Command, setup: &Setup) -> Result<(), Failure
             | Command::Continue(_)
             | Command::Retry(_)
     );
+    #[cfg(feature = "mcp")]
+    let works = works || matches!(command, Command::Tools(_));
     // The viewer of a driver has already printed this.
     if (works || cli.verbose > 0) && !crate::relay::is_on() {
         if let Some(words) = setup.place_words() {
@@ -173,6 +175,10 @@ fn tell_first(cli: &Cli, command: &Command, setup: &Setup) -> Result<(), Failure
         }
         if let Some(words) = left_out_words(setup, &left_out(setup)?) {
             tell!("note: {words}");
+        }
+        #[cfg(feature = "mcp")]
+        for notice in crate::servers::notices(setup) {
+            tell!("note: {notice}");
         }
     }
     Ok(())

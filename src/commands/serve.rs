@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use callsheet_app::{LocalRuns, RunControl};
 use callsheet_runtime::ports::{Observer, Signal};
-use callsheet_web::Guard;
+use callsheet_web::{Guard, RUNS};
 
 use crate::cli::{Exit, Failure, ServeArgs, ServeCommand};
 use crate::config::TokenList;
@@ -36,7 +36,7 @@ pub(super) fn serve(setup: Setup, arguments: &ServeArgs) -> Result<Exit, Failure
             tell!("For programs with a token: {api}");
         }
         let clients = Arc::new(TokenList::new(&setup.folders, &setup.project));
-        let starter = Arc::new(Starter::new(setup.clone()));
+        let starter = Arc::new(Starter::new(setup.clone(), RUNS));
         let runs = Arc::new(LocalRuns::new(Arc::new(Program::new(setup, Arc::new(Unheard)))));
         let api = callsheet_web::api(Arc::clone(&runs) as Arc<dyn RunControl>, starter, clients);
         let router = api.fallback_service(callsheet_web::router(runs, guard));

@@ -4,25 +4,26 @@ use std::io::BufRead;
 
 use callsheet_core::view::counted;
 use callsheet_core::visible::{visible, visible_line};
-use callsheet_mcp::{DeclaredTool, canonical_name};
+use callsheet_mcp::{DeclaredTool, Files, canonical_name};
+use callsheet_runtime::grants::{Caller, GrantedThing, ToolGrant};
+use callsheet_runtime::ports::Grants;
 use serde_json::json;
 
 use crate::cli::{Exit, Failure, ToolsArgs, ToolsCommand, ToolsConfirmArgs};
-use crate::config::ConfirmedTools;
-use crate::servers::{KnownServer, Servers, servers};
+use crate::config::{Confirmed, ConfirmedTools};
+use crate::servers::{KnownServer, Servers, servers, unreadable_words};
 use crate::setup::Setup;
 
 use super::doctor::{Finding, bad, good};
 
 pub(super) fn tools(setup: &Setup, arguments: &ToolsArgs) -> Result<Exit, Failure> {
     let servers = servers(setup);
-    servers.notices.iter().for_each(|notice| tell!("note: {notice}"));
     match &arguments.command {
         None => list(setup, &servers),
         Some(ToolsCommand::Confirm(confirm)) => confirm_all(setup, &servers, confirm),
         Some(ToolsCommand::Revoke(revoke)) => {
             for known in named(&servers, &revoke.servers)? {
-                save(setup, known, Vec::new())?;
+                save(setup, known, Confirmed::default())?;
                 super::say(setup, &format!("no tool of {} is confirmed", shown(known)))?;
             }
             Ok(Exit::Complete)
@@ -35,11 +36,12 @@ fn list(setup: &Setup, servers: &Servers) -> Result<Exit, Failure> {
         tell!("there are no MCP servers; name one in {}: [mcp.NAME]", setup.folders.config_file().display());
     }
     for known in &servers.known {
-        let confirmed = known.confirmed(setup).map_err(|error| unreadable(&error))?;
+        let confirmed = known.confirmed(setup).map_err(|error| unreadable(&error))?.tools;
         if setup.json {
             let tools: Vec<String> =
                 confirmed.iter().map(|tool| canonical_name(&known.settings.name, &tool.name)).collect();
-            super::print_json(&json!({ "server": known.settings.name, "project": known.project, "tools": tools }))?;
+            let project = &known.settings.project;
+            super::print_json(&json!({ "server": known.settings.name, "project": project, "tools": tools }))?;
             continue;
         }
         let none = if confirmed.is_empty() { ": no tool is confirmed" } else { "" };
@@ -50,7 +52,7 @@ fn list(setup: &Setup, servers: &Servers) -> Result<Exit, Failure> {
             super::print(&format!(
                 "  {}{}  {first}\n",
                 canonical_name(&known.settings.name, &tool.name),
-                reads(known, tool)
+                asks(setup, known, tool)
             ))?;
         }
     }
@@ -60,8 +62,9 @@ fn list(setup: &Setup, servers: &Servers) -> Result<Exit, Failure> {
 /// One server that offers something else than was confirmed.
 struct Offer<'a> {
     known: &'a KnownServer,
-    confirmed: Vec<DeclaredTool>,
-    offered: Vec<DeclaredTool>,
+    confirmed: Confirmed,
+    /// As it is now.
+    offered: Confirmed,
 }
 
 impl Offer<'_> {
@@ -71,7 +74,7 @@ impl Offer<'_> {
 
     /// What became of a tool since it was confirmed.
     fn mark(&self, tool: &DeclaredTool) -> &'static str {
-        match self.confirmed.iter().find(|known| known.name == tool.name) {
+        match self.confirmed.tools.iter().find(|known| known.name == tool.name) {
             None => "new",
             Some(known) if known == tool => "confirmed",
             Some(_) => "changed",
@@ -86,7 +89,11 @@ fn confirm_all(setup: &Setup, servers: &Servers, arguments: &ToolsConfirmArgs) -
     let mut failed = false;
     for known in all {
         tell!("asking {} for its tools …", shown(known));
-        match runtime.block_on(async { Ok(offered(setup, known).await) })? {
+        let files = known.files(setup);
+        if !may_start(setup, known, &files, arguments.yes)? {
+            return Err(nothing());
+        }
+        match runtime.block_on(async { Ok(offered(setup, known, files).await) })? {
             Ok(offer) => offers.push(offer),
             Err(why) => {
                 failed = true;
@@ -101,8 +108,8 @@ fn confirm_all(setup: &Setup, servers: &Servers, arguments: &ToolsConfirmArgs) -
         print_offer(setup, offer)?;
     }
     if !offers.is_empty() {
-        if !arguments.yes && !asked()? {
-            return Err(Failure::usage("nothing was confirmed", "no task gets a tool that you did not confirm"));
+        if !arguments.yes && !asked("Confirm these tools as they are now?")? {
+            return Err(nothing());
         }
         for offer in offers {
             save(setup, offer.known, offer.offered)?;
@@ -112,32 +119,51 @@ fn confirm_all(setup: &Setup, servers: &Servers, arguments: &ToolsConfirmArgs) -
     Ok(if failed { Exit::Internal } else { Exit::Complete })
 }
 
-/// What a server offers, without tools that cannot be used.
-async fn offered<'a>(setup: &Setup, known: &'a KnownServer) -> Result<Offer<'a>, String> {
-    let server = known.server(setup);
+fn nothing() -> Failure {
+    Failure::usage("nothing was confirmed", "no task gets a tool that you did not confirm")
+}
+
+/// Whether a server may be started with these files of its program. Commands can rewrite them, so the person is asked
+/// unless they are as confirmed.
+fn may_start(setup: &Setup, known: &KnownServer, files: &Files, yes: bool) -> Result<bool, Failure> {
+    let confirmed = known.confirmed(setup).map_err(|error| unreadable(&error))?.files;
+    let fresh = files.iter().filter(|(path, hash)| confirmed.get(*path) != Some(*hash));
+    let names = fresh.map(|(path, _)| crate::left_out::shown(setup, path)).collect::<Vec<_>>().join(", ");
+    if names.is_empty() {
+        return Ok(true);
+    }
+    tell!("{} would run these files with your rights, outside the sandbox: {names}", shown(known));
+    Ok(yes || asked("Did you look at them, and may it start?")?)
+}
+
+/// What a server offers, without tools that cannot be used. It starts only with these files.
+async fn offered<'a>(setup: &Setup, known: &'a KnownServer, files: Files) -> Result<Offer<'a>, String> {
+    let server = known.server(setup, files.clone());
     let declared = server.tools().await;
     server.end().await;
     let declared = declared.map_err(|trouble| visible(&trouble.to_string()))?;
     let name = |tool: &DeclaredTool| canonical_name(&known.settings.name, &tool.name);
-    let mut offered = Vec::new();
+    let mut tools = Vec::new();
     for tool in &declared {
         let twins = declared.iter().filter(|other| name(other) == name(tool)).count();
         let fault = tool.fault().or_else(|| (twins > 1).then(|| "another tool of the server has its name".to_owned()));
         match fault {
-            None => offered.push(tool.clone()),
+            None => tools.push(tool.clone()),
             Some(why) => tell!("left out {}: {why}", visible_line(&tool.name)),
         }
     }
+    tools.sort_by(|one, other| one.name.cmp(&other.name));
     let confirmed = known.confirmed(setup).map_err(|error| error.to_string())?;
-    Ok(Offer { known, confirmed, offered })
+    Ok(Offer { known, confirmed, offered: Confirmed { files, tools } })
 }
 
 /// All that a server says of its tools, nothing cut or hidden.
 fn print_offer(setup: &Setup, offer: &Offer<'_>) -> Result<(), Failure> {
     let name = &offer.known.settings.name;
-    let gone = offer.confirmed.iter().filter(|known| !offer.offered.iter().any(|tool| tool.name == known.name));
+    let offered = &offer.offered.tools;
+    let gone = offer.confirmed.tools.iter().filter(|known| !offered.iter().any(|tool| tool.name == known.name));
     if setup.json {
-        for tool in &offer.offered {
+        for tool in offered {
             let mark = offer.mark(tool);
             super::print_json(
                 &json!({ "server": name, "tool": canonical_name(name, &tool.name), "is": mark, "declared": tool }),
@@ -146,9 +172,9 @@ fn print_offer(setup: &Setup, offer: &Offer<'_>) -> Result<(), Failure> {
         return Ok(());
     }
     super::print(&format!("{} offers:\n", shown(offer.known)))?;
-    for tool in &offer.offered {
+    for tool in offered {
         let mark = offer.mark(tool);
-        let title = format!("  {} ({mark}){}\n", canonical_name(name, &tool.name), reads(offer.known, tool));
+        let title = format!("  {} ({mark}){}\n", canonical_name(name, &tool.name), asks(setup, offer.known, tool));
         super::print(&title)?;
         if mark != "confirmed" {
             let schema = serde_json::to_string(&tool.schema).unwrap_or_default();
@@ -168,16 +194,25 @@ fn log_words(setup: &Setup, known: &KnownServer) -> String {
     if log.exists() { format!("\n  its log: {}", log.display()) } else { String::new() }
 }
 
-fn reads(known: &KnownServer, tool: &DeclaredTool) -> &'static str {
-    if known.settings.reads.contains(&tool.name) { " only reads" } else { " asks before each call" }
+/// Who answers for calls of a tool.
+fn asks(setup: &Setup, known: &KnownServer, tool: &DeclaredTool) -> String {
+    if known.settings.reads.contains(&tool.name) {
+        return " only reads".to_owned();
+    }
+    let granted = ToolGrant::of(&tool.spec(&known.settings)).map(GrantedThing::Tool);
+    let grants = setup.grants().counting(&Caller::default());
+    match grants.iter().find(|grant| Some(&grant.what) == granted.as_ref()) {
+        Some(grant) => format!(" is called without asking (grant {})", grant.n),
+        None => " asks before each call".to_owned(),
+    }
 }
 
-fn asked() -> Result<bool, Failure> {
+fn asked(question: &str) -> Result<bool, Failure> {
     if !crate::term::is_interactive() {
         let advice = "read the list, then run `callsheet tools confirm --yes`";
         return Err(Failure::usage("nothing was confirmed: there is no terminal to ask you", advice));
     }
-    tell_part!("Confirm these tools as they are now? [y/N] ");
+    tell_part!("{question} [y/N] ");
     let mut line = String::new();
     let _ended = std::io::stdin().lock().read_line(&mut line);
     Ok(matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
@@ -200,20 +235,17 @@ fn named<'a>(servers: &'a Servers, names: &[String]) -> Result<Vec<&'a KnownServ
     names.iter().map(found).collect()
 }
 
-fn save(setup: &Setup, known: &KnownServer, tools: Vec<DeclaredTool>) -> Result<(), Failure> {
+fn save(setup: &Setup, known: &KnownServer, confirmed: Confirmed) -> Result<(), Failure> {
     let list = ConfirmedTools::new(&setup.folders);
-    list.set(&known.settings.name, known.project.as_deref(), tools).map_err(|error| unreadable(&error))
+    list.set(&known.settings, confirmed).map_err(|error| unreadable(&error))
 }
 
 fn unreadable(error: &std::io::Error) -> Failure {
-    Failure::internal(
-        format!("can't use the list of confirmed tools: {error}"),
-        "repair or delete tools.json in the state folder; until then no tool of a server is confirmed",
-    )
+    Failure::internal(unreadable_words(error), "until then no tool of a server is confirmed")
 }
 
 fn shown(known: &KnownServer) -> String {
-    let of = if known.project.is_some() { " (of this project's .mcp.json)" } else { "" };
+    let of = if known.settings.project.is_some() { " (of this project's .mcp.json)" } else { "" };
     format!("{}{of}", visible_line(&known.settings.name))
 }
 
@@ -223,13 +255,17 @@ pub(super) async fn findings(setup: &Setup) -> Vec<Finding> {
     let mut findings: Vec<Finding> = servers.notices.iter().map(|notice| bad(notice, "")).collect();
     for known in &servers.known {
         let name = shown(known);
-        findings.push(match offered(setup, known).await {
+        let confirmed = known.confirmed(setup).unwrap_or_default();
+        findings.push(match offered(setup, known, confirmed.files).await {
             Err(why) => bad(format!("MCP server {name}: {why}{}", log_words(setup, known)), ""),
             Ok(offer) if offer.differs() => bad(
-                format!("MCP server {name} offers {}, not all as you confirmed", counted(offer.offered.len(), "tool")),
+                format!(
+                    "MCP server {name} offers {}, not all as you confirmed",
+                    counted(offer.offered.tools.len(), "tool")
+                ),
                 format!("callsheet tools confirm {}", known.settings.name),
             ),
-            Ok(offer) => good(format!("MCP server {name}: {} confirmed", counted(offer.offered.len(), "tool"))),
+            Ok(offer) => good(format!("MCP server {name}: {} confirmed", counted(offer.offered.tools.len(), "tool"))),
         });
     }
     findings

@@ -1,22 +1,35 @@
-//! Tools of servers that the user confirmed, each exactly as the server declared it (spec 13.3): a file in their state
-//! folder, which no command and no project can write.
+//! Tools of servers that the user confirmed, each exactly as the server declared it, and files of their programs (spec
+//! 13.3): a file in their state folder, which no command and no project can write.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use callsheet_mcp::DeclaredTool;
+use callsheet_core::nouns::BlobId;
+use callsheet_mcp::{DeclaredTool, Files, ServerSettings};
 use callsheet_runtime::paths::{create_private_folder, private};
 use serde::{Deserialize, Serialize};
 
 use super::Folders;
 
-/// The confirmed tools of one server.
+/// What the user confirmed of one server.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Confirmed {
+    /// The files of its program that commands could rewrite.
+    pub files: Files,
+    /// Its tools, sorted by name.
+    pub tools: Vec<DeclaredTool>,
+}
+
+/// An entry of the list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct ConfirmedServer {
     server: String,
     /// The project whose file names the server. `None` means the user's own configuration.
     project: Option<PathBuf>,
-    tools: Vec<DeclaredTool>,
+    /// Where the server was. At another place, nothing is confirmed.
+    place: BlobId,
+    #[serde(flatten)]
+    confirmed: Confirmed,
 }
 
 /// The user's list.
@@ -25,34 +38,42 @@ pub struct ConfirmedTools {
     file: PathBuf,
 }
 
+impl ConfirmedServer {
+    fn is_of(&self, server: &ServerSettings) -> bool {
+        self.server == server.name && self.project == server.project
+    }
+}
+
 impl ConfirmedTools {
     /// The list of this user.
     pub fn new(folders: &Folders) -> Self {
         Self { file: folders.state.join("tools.json") }
     }
 
-    /// The confirmed tools of a server.
+    /// What is confirmed of a server.
     ///
     /// # Errors
     /// The file cannot be read, or is damaged.
-    pub fn of(&self, server: &str, project: Option<&Path>) -> io::Result<Vec<DeclaredTool>> {
-        let is_it = |known: &ConfirmedServer| known.server == server && known.project.as_deref() == project;
-        Ok(self.all()?.into_iter().find(is_it).map(|known| known.tools).unwrap_or_default())
+    pub fn of(&self, server: &ServerSettings) -> io::Result<Confirmed> {
+        let place = server.place();
+        let known = self.all()?.into_iter().find(|known| known.is_of(server) && known.place == place);
+        Ok(known.map(|known| known.confirmed).unwrap_or_default())
     }
 
-    /// Confirms exactly these tools of a server.
+    /// Confirms exactly this of a server.
     ///
     /// # Errors
     /// The file cannot be read or written.
-    pub fn set(&self, server: &str, project: Option<&Path>, tools: Vec<DeclaredTool>) -> io::Result<()> {
+    pub fn set(&self, server: &ServerSettings, confirmed: Confirmed) -> io::Result<()> {
         let folder = self.file.parent().unwrap_or(Path::new("."));
         create_private_folder(folder)?;
         let lock = private().create(true).append(true).open(self.file.with_extension("lock"))?;
         lock.lock()?;
         let mut all = self.all()?;
-        all.retain(|known| known.server != server || known.project.as_deref() != project);
-        if !tools.is_empty() {
-            all.push(ConfirmedServer { server: server.to_owned(), project: project.map(Path::to_path_buf), tools });
+        all.retain(|known| !known.is_of(server));
+        if confirmed != Confirmed::default() {
+            let ServerSettings { name, project, .. } = server.clone();
+            all.push(ConfirmedServer { server: name, project, place: server.place(), confirmed });
         }
         let mut fresh = tempfile::NamedTempFile::new_in(folder)?;
         io::Write::write_all(&mut fresh, &serde_json::to_vec_pretty(&all)?)?;

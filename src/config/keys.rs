@@ -153,7 +153,11 @@ pub const KEYS: &[Key] = &[
     own("mcp.*.command", Kind::Command, "program of an MCP server and its arguments; it runs outside the sandbox"),
     own("mcp.*.args", Kind::List, "further arguments of the program"),
     own("mcp.*.env.*", Kind::Text, "variable that the program sees; `${NAME}` means a variable of yours"),
-    own("mcp.*.cwd", Kind::Text, "folder that the program starts in; by default the project"),
+    own(
+        "mcp.*.cwd",
+        Kind::Text,
+        "folder that the program starts in; a relative one is below the project; by default an empty one of Callsheet",
+    ),
     own("mcp.*.url", Kind::Text, "address of an MCP server that speaks streamable HTTP"),
     own("mcp.*.headers.*", Kind::Text, "header of every request to the address; `${NAME}` means a variable of yours"),
     own("mcp.*.read", Kind::List, "tools of the server that only read; calls of all others wait for your approval"),

@@ -14,7 +14,7 @@ mod tokens;
 mod trust;
 
 #[cfg(feature = "mcp")]
-pub use confirmed::ConfirmedTools;
+pub use confirmed::{Confirmed, ConfirmedTools};
 pub use folders::Folders;
 pub use grants::GrantList;
 pub use keys::{KEYS, Key, Kind, key};

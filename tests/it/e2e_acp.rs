@@ -208,7 +208,7 @@ fn edit<T>(garden: &TestProject, choice: Choice, work: impl AsyncFnOnce(Editor) 
 const READ: &str = "Who looks after the water?";
 const WRITE: &str = "Bring the notes on water up to date.";
 
-/// covers: 13.6
+/// covers: 13.8
 #[test]
 fn a_prompt_is_planned_and_answered_and_the_next_one_follows_up() {
     let garden = TestProject::with("follow_up");
@@ -231,7 +231,7 @@ fn a_prompt_is_planned_and_answered_and_the_next_one_follows_up() {
     assert_eq!(garden.count("run_continued"), 1);
 }
 
-/// covers: 13.6, 11.3, 11.4
+/// covers: 13.8, 11.3, 11.4
 #[test]
 fn a_change_is_shown_as_a_diff_and_made_once_it_is_approved() {
     let garden = TestProject::with("writer");
@@ -265,7 +265,7 @@ fn a_change_is_shown_as_a_diff_and_made_once_it_is_approved() {
     assert!(!by.is_empty() && by.iter().all(|by| by == "editor"), "{by:?}");
 }
 
-/// covers: 13.6
+/// covers: 13.8
 #[test]
 fn a_denied_change_is_not_made_and_the_plan_says_so() {
     let garden = TestProject::with("writer");
@@ -282,7 +282,7 @@ fn a_denied_change_is_not_made_and_the_plan_says_so() {
     assert_eq!(garden.files(), before);
 }
 
-/// covers: 13.6, 11.4
+/// covers: 13.8, 11.4
 #[test]
 fn a_command_is_shown_whole_and_made_once_it_is_approved() {
     let plan = "[[rule]]\nphase = 'plan'\ntext = '''\n## Goals / summary\nMake a file.\n\n**plan complete**\n## Tasks\n### Task section 1\n- **Name** Make\n- **What is needed** A file.\n- **Skill** run_checks\n- **Expected output** A file.\n'''\n";
@@ -303,7 +303,7 @@ fn a_command_is_shown_whole_and_made_once_it_is_approved() {
 }
 
 /// The plan is edited while the person is asked about it. The question is withdrawn, and an answer to it is not read.
-/// covers: 13.6, 2.18
+/// covers: 13.8, 2.18
 #[test]
 fn an_answer_counts_only_for_what_was_shown() {
     let garden = TestProject::with("writer");
@@ -335,7 +335,7 @@ fn an_answer_counts_only_for_what_was_shown() {
 }
 
 /// No answer, and an answer that was not offered, approve nothing. The run waits, also without the editor.
-/// covers: 13.6, 11.17
+/// covers: 13.8, 11.17
 #[test]
 fn a_question_without_an_answer_changes_nothing() {
     let garden = TestProject::with("writer");
@@ -355,7 +355,7 @@ fn a_question_without_an_answer_changes_nothing() {
 }
 
 /// The editor is killed while the person is asked. Nothing is approved, and a new process shows the session and goes on.
-/// covers: 13.6, 11.17
+/// covers: 13.8, 11.17
 #[test]
 fn a_lost_session_is_loaded_and_goes_on() {
     let garden = TestProject::with("writer");
@@ -391,7 +391,7 @@ fn a_lost_session_is_loaded_and_goes_on() {
     });
 }
 
-/// covers: 13.6, 2.16
+/// covers: 13.8, 2.16
 #[test]
 fn a_stopped_turn_ends_the_run_which_can_be_resumed() {
     let mut garden = TestProject::with("slow");
@@ -420,7 +420,7 @@ fn a_stopped_turn_ends_the_run_which_can_be_resumed() {
     });
 }
 
-/// covers: 13.6, 10.8
+/// covers: 13.8, 10.8
 #[test]
 fn the_next_prompt_answers_a_question() {
     let garden = TestProject::scripted(
@@ -444,7 +444,7 @@ fn the_next_prompt_answers_a_question() {
     assert!(answered.to_string().contains("the fourth") || garden.count("question_answered") == 1);
 }
 
-/// covers: 13.6
+/// covers: 13.8
 #[test]
 fn unsaved_text_of_a_named_file_is_part_of_the_request() {
     let garden = TestProject::with("answer");
@@ -464,7 +464,7 @@ fn unsaved_text_of_a_named_file_is_part_of_the_request() {
     assert_eq!(request.matches("as it is in the person's editor").count(), 1, "{request}");
 }
 
-/// covers: 13.6
+/// covers: 13.8
 #[test]
 fn a_template_is_a_command() {
     let garden = TestProject::bare();
@@ -497,7 +497,7 @@ fn a_template_is_a_command() {
     assert_eq!(names, [format!("{first}-3"), format!("{first}-2"), first.to_owned()], "runs of the session");
 }
 
-/// covers: 13.6
+/// covers: 13.8
 #[test]
 fn what_cannot_be_done_is_refused_with_words() {
     let mut garden = TestProject::bare();
@@ -530,7 +530,7 @@ fn what_cannot_be_done_is_refused_with_words() {
     });
 }
 
-/// covers: 13.6
+/// covers: 13.8
 #[test]
 fn lines_that_are_no_messages_are_answered_and_do_no_harm() {
     let garden = TestProject::bare();

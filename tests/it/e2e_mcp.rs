@@ -12,7 +12,7 @@ use crate::support::garden::{Ended, TestProject, json_lines};
 use crate::support::root;
 
 /// Tools of the server, as it lists them.
-fn tools(names: &[&str]) -> String {
+pub(super) fn tools(names: &[&str]) -> String {
     let tool = |name: &&str| {
         format!(
             r#"{{"name":"{name}","description":"Tells the level of the water.","inputSchema":{{"type":"object","properties":{{"place":{{"type":"string"}}}},"required":["place"]}},"annotations":{{"readOnlyHint":true}}}}"#
@@ -25,7 +25,7 @@ fn script() -> String {
     root().join("tests/fixtures/mcp/server.sh").display().to_string()
 }
 
-fn listed(garden: &TestProject) -> PathBuf {
+pub(super) fn listed(garden: &TestProject) -> PathBuf {
     garden.home().join("listed.json")
 }
 
@@ -36,12 +36,12 @@ fn is_running(garden: &TestProject) -> bool {
 }
 
 /// The calls that the server got.
-fn calls(garden: &TestProject) -> usize {
+pub(super) fn calls(garden: &TestProject) -> usize {
     std::fs::read_to_string(listed(garden).with_extension("json.calls")).unwrap_or_default().lines().count()
 }
 
 /// A garden whose user has a server `shed` with these tools, and a skill that makes these calls, one a turn.
-fn garden(names: &[&str], settings: &str, made: &[&str]) -> TestProject {
+pub(super) fn garden(names: &[&str], settings: &str, made: &[&str]) -> TestProject {
     let mut garden = TestProject::bare();
     std::fs::create_dir_all(garden.home()).unwrap();
     std::fs::write(listed(&garden), tools(names)).unwrap();
@@ -54,14 +54,14 @@ fn garden(names: &[&str], settings: &str, made: &[&str]) -> TestProject {
     garden
 }
 
-fn skill(garden: &TestProject, allowed: &str) {
+pub(super) fn skill(garden: &TestProject, allowed: &str) {
     let text = format!(
         "---\nname: try_it\ndescription: Tries it.\ntools: [{allowed}]\nmode: loop\n---\nSay what.\n---\nTry it.\n"
     );
     garden.write(".callsheet/skills/try_it.md", text);
 }
 
-fn follow(garden: &mut TestProject, made: &[&str]) {
+pub(super) fn follow(garden: &mut TestProject, made: &[&str]) {
     let replies: String = made
         .iter()
         .map(|name| {
@@ -73,14 +73,14 @@ fn follow(garden: &mut TestProject, made: &[&str]) {
 }
 
 /// Confirms all tools, and trusts the skill, which can call them from then on.
-fn confirm(garden: &TestProject) -> Ended {
+pub(super) fn confirm(garden: &TestProject) -> Ended {
     let ended = garden.expect(0, &["tools", "confirm", "--yes"]);
     garden.trust();
     ended
 }
 
-const RUN: &[&str] = &["run", "--sheet", "work.md", "--approval", "before-apply"];
-const APPROVED: &[&str] = &["run", "--sheet", "work.md", "--headless", "approve"];
+pub(super) const RUN: &[&str] = &["run", "--sheet", "work.md", "--approval", "before-apply"];
+pub(super) const APPROVED: &[&str] = &["run", "--sheet", "work.md", "--headless", "approve"];
 
 /// covers: 13.1, 13.2, 13.3
 #[test]
@@ -257,16 +257,21 @@ fn a_server_that_is_none_is_told_plainly() {
 }
 
 /// A program that `callsheet mcp` serves.
-struct Program {
+pub(super) struct Program {
     child: std::process::Child,
     lines: std::io::Lines<std::io::BufReader<std::process::ChildStdout>>,
     number: u32,
 }
 
 impl Program {
-    fn of(garden: &TestProject, arguments: &[&str]) -> Self {
+    pub(super) fn of(garden: &TestProject, arguments: &[&str]) -> Self {
+        Self::with(garden, arguments, &[])
+    }
+
+    /// The same with variables.
+    pub(super) fn with(garden: &TestProject, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut command = garden.command(arguments);
-        command.env("CALLSHEET_MODEL", garden.model());
+        command.env("CALLSHEET_MODEL", garden.model()).envs(variables.iter().copied());
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut program = Self { child, lines, number: 0 };
@@ -275,6 +280,11 @@ impl Program {
         assert_eq!(program.ask("initialize", info)["serverInfo"]["name"], "callsheet");
         program.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         program
+    }
+
+    /// Its process.
+    pub(super) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     fn send(&mut self, message: &Value) {
@@ -293,12 +303,12 @@ impl Program {
         }
     }
 
-    fn call(&mut self, tool: &str, arguments: Value) -> Value {
+    pub(super) fn call(&mut self, tool: &str, arguments: Value) -> Value {
         self.ask("tools/call", json!({"name": tool, "arguments": arguments}))
     }
 
     /// The state of a run once something waits there, or it has ended.
-    fn settled(&mut self, run: &str) -> Value {
+    pub(super) fn settled(&mut self, run: &str) -> Value {
         loop {
             let status = self.call("status", json!({"run": run}))["structuredContent"].clone();
             let waits = |what: &str| status[what].as_array().is_some_and(|all| !all.is_empty());
@@ -319,8 +329,14 @@ impl Drop for Program {
 
 /// A garden whose model plans one task that writes a file.
 fn writing() -> TestProject {
+    writing_with("write_document")
+}
+
+/// The same with another skill.
+pub(super) fn writing_with(skill: &str) -> TestProject {
     TestProject::scripted(
-        "[[rule]]\nphase = 'plan'\ntext = '''\n## Goals / summary\nNote the level.\n\n**plan complete**\n## Tasks\n### Task section 1\n- **Name** Note\n- **What is needed** Write the level into level.md.\n- **Skill** write_document\n- **References** [Water](water.md)\n- **Expected output** The file level.md.\n'''\n[[rule]]\nphase = 'execute'\ntext = '''\n## Change details\n- **file_path** level.md\n- **complete_file** true\n```markdown\n41 cm\n```\n## Result summary\nWrote [the level](level.md).\n'''\n",
+        &"[[rule]]\nphase = 'plan'\ntext = '''\n## Goals / summary\nNote the level.\n\n**plan complete**\n## Tasks\n### Task section 1\n- **Name** Note\n- **What is needed** Write the level into level.md.\n- **Skill** write_document\n- **References** [Water](water.md)\n- **Expected output** The file level.md.\n'''\n[[rule]]\nphase = 'execute'\ntext = '''\n## Change details\n- **file_path** level.md\n- **complete_file** true\n```markdown\n41 cm\n```\n## Result summary\nWrote [the level](level.md).\n'''\n"
+            .replace("write_document", skill),
     )
 }
 
@@ -368,8 +384,10 @@ fn a_program_that_asks_for_something_else_is_told_what_is_wrong() {
     };
     assert!(words(program.call("run", json!({}))).contains("either a request or a template"));
     assert!(words(program.call("run", json!({"template": "no_such"}))).contains("no_such"));
-    let file = json!({"template": "extract_data", "values": {"document": "@/etc/hostname"}});
-    assert!(words(program.call("run", file)).contains("write the text itself"));
+    for name in ["document:", "document=@/etc/host", "@/etc/hostname", "-x"] {
+        let named = json!({"template": "extract_data", "values": {name: "name"}});
+        assert!(words(program.call("run", named)).contains("is not the name of an input"), "{name}");
+    }
     assert!(words(program.call("status", json!({"run": "../x"}))).contains("There is no run ../x"));
     assert!(words(program.call("cancel", json!({"other": 1}))).contains("unknown field"));
     assert!(words(program.call("destroy", json!({}))).contains("no tool destroy"));

@@ -31,6 +31,7 @@ mod e2e_killed;
 mod e2e_loops;
 mod e2e_lsp;
 mod e2e_mcp;
+mod e2e_mcp_borders;
 mod e2e_model_test;
 mod e2e_orders;
 mod e2e_page;

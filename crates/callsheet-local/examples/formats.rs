@@ -74,6 +74,7 @@ fn tools() -> Vec<ToolSpec> {
         exclusive: false,
         named_only: false,
         aliases: Vec::new(),
+        granted_as: None,
     };
     let path =
         json!({"type": "object", "properties": {"path": {"type": "string", "maxLength": 60}}, "required": ["path"]});

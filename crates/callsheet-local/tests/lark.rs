@@ -39,6 +39,7 @@ fn tools() -> Vec<ToolSpec> {
         exclusive: false,
         named_only: false,
         aliases: Vec::new(),
+        granted_as: None,
     };
     let search = json!({
         "type": "object",

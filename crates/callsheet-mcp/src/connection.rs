@@ -1,15 +1,15 @@
 //! One connection to a server: made, asked, ended. Only this file and `results` name the library of the protocol.
 
-use std::collections::HashMap;
-use std::path::Path;
+use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 
 use callsheet_core::visible::visible_line;
 use rmcp::handler::client::ClientHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, Implementation, PaginatedRequestParams,
-    ProtocolVersion,
+    CallToolRequestParams, ClientCapabilities, ClientConfig, ClientRequest, Implementation, PaginatedRequestParams,
+    ProtocolVersion, Request, RequestOptionalParam, ServerResult,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, NotificationContext, RoleClient, RunningService, ServiceError,
@@ -17,13 +17,16 @@ use rmcp::service::{
 };
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::common::client_side_sse::FixedInterval;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use serde_json::Value;
 use tokio::sync::Mutex;
 
 use crate::declared::DeclaredTool;
 use crate::flow::{Flow, Metered};
-use crate::limits::{ERROR, FAREWELL, MESSAGE, PAGES, TOOLS};
+use crate::ground::{Files, Ground};
+use crate::http::MeteredClient;
+use crate::limits::{ERROR, FAREWELL, MESSAGE, PAGES, REOPEN, REOPENED, TOOLS};
 use crate::process::Process;
 use crate::results::{Answer, answer};
 use crate::settings::{Reach, ServerAddress, ServerSettings};
@@ -59,10 +62,10 @@ pub(crate) struct Connection {
 impl Connection {
     /// Connects. The library waits ten seconds for the first answer of the newer revision. A server that starts slowly
     /// answers too late for that, so a failure is followed by a second attempt with the older revision alone.
-    pub(crate) async fn open(settings: &ServerSettings, project: &Path, log: Option<&Path>) -> Result<Self, Trouble> {
-        match Self::attempt(settings, project, log, either_revision()).await {
+    pub(crate) async fn open(settings: &ServerSettings, ground: &Ground, files: &Files) -> Result<Self, Trouble> {
+        match Self::attempt(settings, ground, files, either_revision()).await {
             Err(Trouble::Unusable { .. }) => {
-                Self::attempt(settings, project, log, ClientLifecycleMode::Initialize).await
+                Self::attempt(settings, ground, files, ClientLifecycleMode::Initialize).await
             }
             connected => connected,
         }
@@ -70,8 +73,8 @@ impl Connection {
 
     async fn attempt(
         settings: &ServerSettings,
-        project: &Path,
-        log: Option<&Path>,
+        ground: &Ground,
+        files: &Files,
         lifecycle: ClientLifecycleMode,
     ) -> Result<Self, Trouble> {
         let changed = Arc::new(AtomicBool::new(false));
@@ -80,7 +83,8 @@ impl Connection {
         let unusable = |reason: String| Trouble::Unusable { server: settings.name.clone(), reason };
         let (served, process) = match &settings.reach {
             Reach::Program(program) => {
-                let started = Process::start(program, project, log);
+                unaltered(settings, ground, files)?;
+                let started = Process::start(settings, program, ground);
                 let (process, stdout, stdin) =
                     started.map_err(|error| unusable(format!("`{}` did not start: {error}.", program.command)))?;
                 let transport = AsyncRwTransport::new_client(Metered::new(stdout, flow.clone()), stdin)
@@ -88,7 +92,7 @@ impl Connection {
                 (serve_client_with_lifecycle(listener, transport, lifecycle).await, Some(process))
             }
             Reach::Address(address) => {
-                let client = http_client().map_err(unusable)?;
+                let client = MeteredClient::new(http_client().map_err(unusable)?, flow.clone());
                 let config = config(address).map_err(unusable)?;
                 let transport = StreamableHttpClientTransport::with_client(client, config);
                 (serve_client_with_lifecycle(listener, transport, lifecycle).await, None)
@@ -121,10 +125,14 @@ impl Connection {
     pub(crate) async fn tools(&self) -> Result<Arc<Vec<DeclaredTool>>, Trouble> {
         let known = self.tools.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match known {
-            Some(known) if !self.changed.swap(false, Ordering::SeqCst) => return Ok(known),
+            Some(known) if !self.changed.load(Ordering::SeqCst) => return Ok(known),
             _ => {}
         }
+        // It may say so again while the list is on its way. A list that does not come counts for nothing.
+        self.changed.store(false, Ordering::SeqCst);
+        let again = Again { changed: &self.changed, is_needed: true };
         let tools = Arc::new(self.listed().await?);
+        again.came();
         *self.tools.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&tools));
         Ok(tools)
     }
@@ -135,17 +143,9 @@ impl Connection {
         let mut cursor = None;
         for _ in 0..PAGES {
             let page = PaginatedRequestParams::default().with_cursor(cursor);
-            let page = self.service.peer().list_tools(Some(page)).await;
-            let page = match page {
-                Ok(page) => page,
-                Err(error) => return Err(self.trouble(error).await),
-            };
-            tools.extend(page.tools.into_iter().map(|tool| DeclaredTool {
-                name: tool.name.into_owned(),
-                description: tool.description.unwrap_or_default().into_owned(),
-                schema: Value::Object(Arc::unwrap_or_clone(tool.input_schema)),
-            }));
-            cursor = page.next_cursor;
+            let (listed, next) = self.page(page).await?;
+            tools.extend(listed.into_iter().map(DeclaredTool::of));
+            cursor = next;
             if cursor.is_none() && tools.len() <= TOOLS {
                 return Ok(tools);
             }
@@ -155,6 +155,35 @@ impl Connection {
         }
         let reason = format!("it lists more than {TOOLS} tools, or more than {PAGES} pages of them.");
         Err(Trouble::Unusable { server: self.server.clone(), reason })
+    }
+
+    /// A page of the list, and where it goes on. One tool that is not as the protocol says does not spoil the others.
+    async fn page(&self, page: PaginatedRequestParams) -> Result<(Vec<Value>, Option<String>), Trouble> {
+        let request = ClientRequest::ListToolsRequest(RequestOptionalParam::with_param(page));
+        let result = match self.asked(self.service.peer().send_request(request)).await? {
+            ServerResult::ListToolsResult(result) => serde_json::to_value(result).unwrap_or_default(),
+            ServerResult::CustomResult(result) => result.0,
+            _ => Value::Null,
+        };
+        let Some(tools) = result.get("tools").and_then(Value::as_array) else {
+            let reason = "what it sends as the list of its tools is none.".to_owned();
+            return Err(Trouble::Unusable { server: self.server.clone(), reason });
+        };
+        let next = result.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
+        Ok((tools.clone(), next))
+    }
+
+    /// The answer to a request, unless too much data comes first.
+    async fn asked<T>(&self, request: impl Future<Output = Result<T, ServiceError>>) -> Result<T, Trouble> {
+        let answered = tokio::select! {
+            biased;
+            () = self.flow.exceeded() => return Err(Trouble::Flood { server: self.server.clone() }),
+            answered = request => answered,
+        };
+        match answered {
+            Ok(answer) => Ok(answer),
+            Err(error) => Err(self.trouble(error).await),
+        }
     }
 
     /// Calls a tool that is what the person confirmed.
@@ -168,10 +197,15 @@ impl Connection {
         self.flow.begin();
         let mut params = CallToolRequestParams::new(name);
         params.arguments = arguments.as_object().cloned();
-        match self.service.peer().call_tool_once(params).await {
-            Ok(CallToolResponse::Complete(result)) => Ok(answer(&result, cap)),
-            Ok(_) => Err(Trouble::AsksBack { server }),
-            Err(error) => Err(self.trouble(error).await),
+        let request = ClientRequest::CallToolRequest(Request::new(params));
+        match self.asked(self.service.peer().send_request(request)).await? {
+            ServerResult::CallToolResult(result) => Ok(answer(&serde_json::to_value(result).unwrap_or_default(), cap)),
+            ServerResult::CustomResult(result) if result.0.is_object() => Ok(answer(&result.0, cap)),
+            ServerResult::EmptyResult(_) | ServerResult::TaskAckResult(_) => Ok(answer(&Value::Null, cap)),
+            ServerResult::InputRequiredResult(_) | ServerResult::CreateTaskResult(_) => {
+                Err(Trouble::AsksBack { server })
+            }
+            _ => Err(Trouble::Odd { server }),
         }
     }
 
@@ -205,6 +239,42 @@ impl Connection {
     }
 }
 
+/// Says that the tools must be asked for again, unless a list comes.
+struct Again<'a> {
+    changed: &'a AtomicBool,
+    is_needed: bool,
+}
+
+impl Again<'_> {
+    fn came(mut self) {
+        self.is_needed = false;
+    }
+}
+
+impl Drop for Again<'_> {
+    fn drop(&mut self) {
+        if self.is_needed {
+            self.changed.store(true, Ordering::SeqCst);
+        }
+    }
+}
+
+/// Whether the files of a server's program are as they were confirmed.
+fn unaltered(settings: &ServerSettings, ground: &Ground, files: &Files) -> Result<(), Trouble> {
+    let now = ground.files(settings);
+    let differs = |path: &&PathBuf| now.get(*path) != files.get(*path);
+    let paths: BTreeSet<&PathBuf> = now.keys().chain(files.keys()).filter(differs).collect();
+    let shown = |path: &&PathBuf| {
+        let path = path.strip_prefix(&ground.project).unwrap_or(path);
+        visible_line(&path.display().to_string())
+    };
+    let names: Vec<String> = paths.iter().map(shown).collect();
+    match names.is_empty() {
+        true => Ok(()),
+        false => Err(Trouble::Altered { server: settings.name.clone(), files: names.join(", ") }),
+    }
+}
+
 /// Both revisions of the protocol: without sessions, and before that with a handshake.
 fn either_revision() -> ClientLifecycleMode {
     ClientLifecycleMode::Auto {
@@ -235,6 +305,10 @@ fn config(address: &ServerAddress) -> Result<StreamableHttpClientTransportConfig
         headers.insert(header, value);
     }
     let mut config = StreamableHttpClientTransportConfig::with_uri(address.url.as_str()).custom_headers(headers);
+    let mut again = FixedInterval::default();
+    again.max_times = Some(REOPENED);
+    again.duration = REOPEN;
+    config.retry_config = Arc::new(again);
     config.max_sse_event_size = MESSAGE;
     config.max_json_response_size = MESSAGE;
     Ok(config)

@@ -5,6 +5,7 @@ use callsheet_core::visible::visible;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::expansion::expansion_fault;
 use crate::limits::{DESCRIPTION, NAME, SCHEMA, TOLD, TOLD_PART};
 use crate::settings::ServerSettings;
 use crate::words::say;
@@ -39,9 +40,21 @@ fn plain(c: char) -> char {
 }
 
 impl DeclaredTool {
-    /// The hash of all that was declared.
-    pub fn hash(&self) -> BlobId {
-        BlobId::of(&serde_json::to_vec(self).unwrap_or_default())
+    /// A tool as a server lists it. What is missing or of another kind is left to [`Self::fault`].
+    pub(crate) fn of(listed: Value) -> Self {
+        let text = |value: Option<&Value>| match value {
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Null) | None => String::new(),
+            Some(other) => other.to_string(),
+        };
+        let (name, description) = (text(listed.get("name")), text(listed.get("description")));
+        let schema = listed.get("inputSchema").cloned().unwrap_or_default();
+        Self { name, description, schema }
+    }
+
+    /// The hash of all that was declared, and of the place of the server.
+    fn hash(&self, place: &BlobId) -> BlobId {
+        BlobId::of(&serde_json::to_vec(&(place, self)).unwrap_or_default())
     }
 
     /// Why it cannot be used, in words for a person.
@@ -56,6 +69,12 @@ impl DeclaredTool {
         }
         if schema > SCHEMA {
             return Some(format!("the schema of its arguments has more than {SCHEMA} bytes"));
+        }
+        if !self.schema.is_object() {
+            return Some("it has no schema of its arguments".to_owned());
+        }
+        if let Some(why) = expansion_fault(&self.schema) {
+            return Some(format!("the schema of its arguments can't be used: {why}"));
         }
         let error = jsonschema::validator_for(&self.schema).err()?;
         let error: String = error.to_string().chars().take(200).collect();
@@ -78,6 +97,7 @@ impl DeclaredTool {
             repeat: if reads { RepeatClass::Read } else { RepeatClass::Once },
             exclusive: !reads,
             named_only: true,
+            granted_as: Some(self.hash(&server.place())),
             name,
         }
     }
@@ -156,6 +176,10 @@ mod tests {
     fn what_cannot_be_checked_is_not_used() {
         let good = declared("Finds.", json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}));
         assert_eq!(good.fault(), None);
+        for odd in [json!({"name": "a"}), json!({"inputSchema": {}}), json!({"name": "a", "inputSchema": []}), json!(3)]
+        {
+            assert!(DeclaredTool::of(odd.clone()).fault().is_some(), "{odd}");
+        }
         let elsewhere = declared("Finds.", json!({"$ref": "http://127.0.0.1:1/schema.json"}));
         assert!(elsewhere.fault().unwrap().contains("can't be used"));
         assert!(declared("Finds.", json!({"type": "thing"})).fault().is_some());
@@ -165,10 +189,16 @@ mod tests {
     }
 
     #[test]
-    fn another_word_is_another_tool() {
-        let one = declared("Finds.", json!({"type": "object"}));
-        assert_ne!(one.hash(), declared("Finds!", json!({"type": "object"})).hash());
-        assert_ne!(one.hash(), declared("Finds.", json!({"type": "object", "title": ""})).hash());
-        assert_eq!(one.hash(), one.clone().hash());
+    fn a_grant_is_for_one_tool_of_one_place() {
+        let granted = |server: &ServerSettings, description: &str| {
+            declared(description, json!({"type": "object"})).spec(server).granted_as.unwrap()
+        };
+        let here = server("s");
+        let elsewhere = ServerSettings { project: Some("/p".into()), ..server("s") };
+        assert_eq!(granted(&here, "Finds."), granted(&here, "Finds."));
+        assert_ne!(granted(&here, "Finds."), granted(&here, "Finds!"));
+        assert_ne!(granted(&here, "Finds."), granted(&elsewhere, "Finds."));
+        let long = |end: &str| "x".repeat(2_000) + end;
+        assert_ne!(granted(&here, &long("A")), granted(&here, &long("B")), "models read only its beginning");
     }
 }

@@ -1,4 +1,4 @@
-//! Limits what a process may send: the size of one message, and all bytes of a call.
+//! Limits what a server may send: the size of one message, and all bytes of a call.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, ReadBuf};
+use tokio::sync::Notify;
 
-use crate::limits::{FLOOD, MESSAGE};
+use crate::limits::{FLOOD, MESSAGE, REOPENED};
 
 /// How much was read, shared by the reader and whoever calls.
 #[derive(Clone, Debug, Default)]
@@ -16,13 +17,46 @@ pub(crate) struct Flow(Arc<Counts>);
 #[derive(Debug, Default)]
 struct Counts {
     since: AtomicUsize,
+    /// Streams that were opened again since the call began.
+    reopened: AtomicUsize,
     over: AtomicBool,
+    exceeded: Notify,
 }
 
 impl Flow {
     /// A call begins.
     pub(crate) fn begin(&self) {
         self.0.since.store(0, Ordering::Relaxed);
+        self.0.reopened.store(0, Ordering::Relaxed);
+    }
+
+    /// Bytes have come. False if they are too many.
+    pub(crate) fn took(&self, bytes: usize) -> bool {
+        let since = self.0.since.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        since <= FLOOD || self.exceed()
+    }
+
+    /// A stream is opened again. False if that happens too often.
+    pub(crate) fn reopens(&self) -> bool {
+        let reopened = self.0.reopened.fetch_add(1, Ordering::Relaxed).saturating_add(1);
+        reopened <= REOPENED || self.exceed()
+    }
+
+    /// A limit is exceeded. Returns false.
+    fn exceed(&self) -> bool {
+        self.0.over.store(true, Ordering::Relaxed);
+        self.0.exceeded.notify_waiters();
+        false
+    }
+
+    /// Returns once a limit is exceeded.
+    pub(crate) async fn exceeded(&self) {
+        let exceeded = self.0.exceeded.notified();
+        tokio::pin!(exceeded);
+        exceeded.as_mut().enable();
+        if !self.is_over() {
+            exceeded.await;
+        }
     }
 
     /// Whether a limit was exceeded.
@@ -58,9 +92,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Metered<R> {
         let fresh = buffer.filled().get(before..).unwrap_or_default();
         let last = fresh.rsplit(|byte| *byte == b'\n').next().unwrap_or_default().len();
         self.line = if last == fresh.len() { self.line.saturating_add(last) } else { last };
-        let since = self.flow.0.since.fetch_add(fresh.len(), Ordering::Relaxed).saturating_add(fresh.len());
-        if self.line > MESSAGE || since > FLOOD {
-            self.flow.0.over.store(true, Ordering::Relaxed);
+        if !self.flow.took(fresh.len()) || (self.line > MESSAGE && !self.flow.exceed()) {
             return Poll::Ready(Err(std::io::Error::other("too much data")));
         }
         Poll::Ready(Ok(()))

@@ -3,7 +3,10 @@
 
 mod connection;
 mod declared;
+mod expansion;
 mod flow;
+mod ground;
+mod http;
 mod limits;
 mod mcp_json;
 mod process;
@@ -16,9 +19,12 @@ mod trouble;
 mod words;
 
 pub use declared::{DeclaredTool, canonical_name};
+pub use ground::{Files, Ground};
+pub use limits::RUNS;
 pub use mcp_json::{McpJson, read_mcp_json};
+pub use process::is_shared;
 pub use serve::RunServer;
 pub use server::Server;
-pub use settings::{Reach, ServerAddress, ServerProgram, ServerSettings};
+pub use settings::{Reach, ServerAddress, ServerProgram, ServerSettings, is_secret_header};
 pub use tool::server_tools;
 pub use trouble::Trouble;

@@ -20,23 +20,45 @@ pub(crate) const PAGES: usize = 32;
 /// Most tools of a server.
 pub(crate) const TOOLS: usize = 256;
 
-/// Most bytes of a declared name, description and schema.
+/// Most bytes of a declared name.
 pub(crate) const NAME: usize = 128;
+
+/// Most bytes of a declared description.
 pub(crate) const DESCRIPTION: usize = 16 << 10;
+
+/// Most bytes of a declared schema.
 pub(crate) const SCHEMA: usize = 32 << 10;
 
-/// Most characters of a description that a model reads: of a tool, and of a part of its arguments.
+/// Most parts of a declared schema once each reference is replaced by what it refers to. A check of arguments can visit
+/// all of them.
+pub(crate) const EXPANSION: u64 = 100_000;
+
+/// Most references in a row in a declared schema.
+pub(crate) const REFERENCES: usize = 64;
+
+/// Most characters of a tool's description that a model reads.
 pub(crate) const TOLD: usize = 1_024;
+
+/// Most characters of the description of a part of its arguments that a model reads.
 pub(crate) const TOLD_PART: usize = 300;
 
 /// How long a server may take to start and to list its tools, unless its settings say otherwise.
 pub(crate) const START: Duration = Duration::from_secs(60);
 
-/// How often a run starts one server.
+/// How often a stream of a server may break off and be opened again during one call.
+pub(crate) const REOPENED: usize = 16;
+
+/// How long it waits before that.
+pub(crate) const REOPEN: Duration = Duration::from_secs(1);
+
+/// How often a run connects to one server. Each time its process may start twice: a second time for the older revision.
 pub(crate) const STARTS: usize = 3;
 
 /// How long a server has to end by itself, and again after it was asked to.
 pub(crate) const FAREWELL: Duration = Duration::from_millis(500);
+
+/// How many runs that one program started may be at work at the same time.
+pub const RUNS: usize = 8;
 
 /// Most characters of an error that a server returns.
 pub(crate) const ERROR: usize = 2_000;

@@ -13,8 +13,9 @@ use tokio::io::{AsyncReadExt, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
+use crate::ground::Ground;
 use crate::limits::{FAREWELL, LAST_WORDS, LOG};
-use crate::settings::ServerProgram;
+use crate::settings::{ServerProgram, ServerSettings};
 
 /// Variables that a server sees besides those of its settings: where programs, homes and certificates are, and languages.
 const INHERITED: [&str; 25] = [
@@ -44,6 +45,11 @@ const INHERITED: [&str; 25] = [
     "NODE_EXTRA_CA_CERTS",
     "DISPLAY",
 ];
+
+/// Whether every server sees this variable.
+pub fn is_shared(variable: &str) -> bool {
+    INHERITED.contains(&variable)
+}
 
 /// A running server.
 #[derive(Debug)]
@@ -78,14 +84,30 @@ pub(crate) type Started = (Process, ChildStdout, ChildStdin);
 
 impl Process {
     /// Starts a server.
-    pub(crate) fn start(program: &ServerProgram, project: &Path, log: Option<&Path>) -> std::io::Result<Started> {
+    pub(crate) fn start(
+        settings: &ServerSettings,
+        program: &ServerProgram,
+        ground: &Ground,
+    ) -> std::io::Result<Started> {
         let inherited = INHERITED.iter().filter_map(|name| Some((OsString::from(name), std::env::var_os(name)?)));
-        let folder = program.folder.as_ref().map_or_else(|| project.to_path_buf(), |folder| project.join(folder));
-        let mut child = Command::new(&program.command)
+        let folder = ground.folder(settings, program);
+        if folder == ground.apart {
+            create_private_folder(&folder)?;
+        }
+        let path = program.variables.get("PATH").map(OsString::from).or_else(|| std::env::var_os("PATH"));
+        let path = path.unwrap_or_default();
+        let executable = ground.executable(&program.command, &folder, &path).ok_or_else(|| {
+            std::io::Error::new(
+                std::io::ErrorKind::NotFound,
+                "no folder of PATH has it, besides those that commands write to",
+            )
+        })?;
+        let mut child = Command::new(executable)
             .args(&program.args)
             .env_clear()
             .envs(inherited)
             .envs(&program.variables)
+            .env("PATH", ground.path(&path))
             .current_dir(folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -100,7 +122,7 @@ impl Process {
         let (Some(stdout), Some(stdin), Some(stderr)) = pipes else {
             return Err(std::io::Error::other("it has no pipes"));
         };
-        let log = log.and_then(|log| opened(log, &program.command));
+        let log = ground.log.as_deref().and_then(|log| opened(log, &program.command));
         process.reader = Some(tokio::spawn(keep(stderr, log, words)));
         Ok((process, stdout, stdin))
     }

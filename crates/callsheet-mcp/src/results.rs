@@ -1,6 +1,9 @@
 //! Results of calls as text for a model.
 
-use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
+use callsheet_core::visible::visible_line;
+use rmcp::model::{ContentBlock, ResourceContents};
+use serde::Deserialize;
+use serde_json::Value;
 
 use crate::words::say;
 
@@ -13,12 +16,14 @@ pub(crate) enum Answer {
     Failed(String),
 }
 
-/// The text of a result, at most `cap` bytes and a note.
-pub(crate) fn answer(result: &CallToolResult, cap: usize) -> Answer {
-    let mut parts: Vec<String> = result.content.iter().map(block).collect();
+/// The text of a result, at most `cap` bytes and a note. A block of an unknown kind is named.
+pub(crate) fn answer(result: &Value, cap: usize) -> Answer {
+    let blocks = result.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let read = blocks.iter().map(|block| ContentBlock::deserialize(block).map_err(|_| block)).collect::<Vec<_>>();
+    let mut parts: Vec<String> = read.iter().map(|read| read.as_ref().map_or_else(|odd| unknown(odd), block)).collect();
     // Servers repeat structured content as text for models, often in another form.
-    let has_text = result.content.iter().any(|block| matches!(block, ContentBlock::Text(_)));
-    if let Some(structured) = result.structured_content.as_ref().filter(|_| !has_text) {
+    let has_text = read.iter().any(|block| matches!(block, Ok(ContentBlock::Text(_))));
+    if let Some(structured) = result.get("structuredContent").filter(|_| !has_text) {
         parts.push(serde_json::to_string_pretty(structured).unwrap_or_default());
     }
     let mut text = parts.join("\n");
@@ -31,7 +36,15 @@ pub(crate) fn answer(result: &CallToolResult, cap: usize) -> Answer {
         text.truncate(shown);
         text.push_str(&format!("\n{note}"));
     }
-    if result.is_error == Some(true) { Answer::Failed(text) } else { Answer::Result(text) }
+    match result.get("isError") {
+        Some(Value::Bool(true)) => Answer::Failed(text),
+        _ => Answer::Result(text),
+    }
+}
+
+fn unknown(block: &Value) -> String {
+    let kind: String = block.get("type").and_then(Value::as_str).unwrap_or("unknown").chars().take(40).collect();
+    say("not-shown", &[("kind", &"content"), ("type", &visible_line(&kind)), ("bytes", &block.to_string().len())])
 }
 
 fn block(block: &ContentBlock) -> String {
@@ -59,12 +72,12 @@ fn not_shown(kind: &str, mime: &str, base64: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
     fn of(value: Value, cap: usize) -> Answer {
-        answer(&serde_json::from_value(value).unwrap(), cap)
+        answer(&value, cap)
     }
 
     #[test]
@@ -81,6 +94,13 @@ mod tests {
         assert_eq!(shown, Answer::Result(wanted.to_owned()));
         let repeated = of(json!({"content": [{"type": "text", "text": "n is 1"}], "structuredContent": {"n": 1}}), 99);
         assert_eq!(repeated, Answer::Result("n is 1".to_owned()));
+    }
+
+    #[test]
+    fn a_block_of_an_unknown_kind_loses_nothing_else() {
+        let shown = of(json!({"content": [{"type": "hologram", "x": 1}, {"type": "text", "text": "41 cm"}, 3]}), 1_000);
+        let wanted = "[content of type hologram, about 25 bytes, not shown]\n41 cm\n[content of type unknown, about 1 bytes, not shown]";
+        assert_eq!(shown, Answer::Result(wanted.to_owned()));
     }
 
     #[test]

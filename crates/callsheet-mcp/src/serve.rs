@@ -1,12 +1,13 @@
 //! Callsheet as a server: other programs start runs, look at them and, if the person allowed it, answer (spec 13.5).
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use callsheet_app::{Cursor, NewRun, Order, Refusal, RunCommand, RunControl, RunStarter, RunView};
 use callsheet_core::nouns::RunId;
 use callsheet_core::record::AnsweredBy;
 use callsheet_runtime::ports::{GateView, RunSummary};
+use callsheet_runtime::shown::Shown;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation, ListToolsResult,
@@ -28,12 +29,14 @@ pub struct RunServer {
     starter: Arc<dyn RunStarter>,
     /// Whether the person lets this program approve and answer.
     may_approve: bool,
+    /// The runs that it started.
+    own: Arc<Mutex<BTreeSet<RunId>>>,
 }
 
 impl RunServer {
     /// A server of these runs.
     pub fn new(runs: Arc<dyn RunControl>, starter: Arc<dyn RunStarter>, may_approve: bool) -> Self {
-        Self { runs, starter, may_approve }
+        Self { runs, starter, may_approve, own: Arc::default() }
     }
 
     /// Serves the program at stdin and stdout until it leaves.
@@ -65,7 +68,7 @@ impl RunServer {
             "answer" => self.answer(given(arguments)?),
             "cancel" => {
                 let RunArguments { run } = given(arguments)?;
-                self.order(&self.found(&run)?.run, RunCommand::Stop)
+                self.cancel(&run)
             }
             "templates" => {
                 let templates = self.starter.templates().map_err(words)?;
@@ -83,7 +86,19 @@ impl RunServer {
             (None, Some(name)) => NewRun::Template { name, values: arguments.values },
             _ => return Err(say("serve-one-of", &[])),
         };
-        Ok(json!({ "run": self.starter.start(what).map_err(words)? }))
+        let run = self.starter.start(what).map_err(words)?;
+        self.own.lock().unwrap_or_else(PoisonError::into_inner).insert(run.clone());
+        Ok(json!({ "run": run }))
+    }
+
+    /// Without the right to decide, a program stops only what it started.
+    fn cancel(&self, run: &str) -> Result<Value, String> {
+        let run = self.found(run)?.run;
+        let is_own = self.own.lock().unwrap_or_else(PoisonError::into_inner).contains(&run);
+        if !self.may_approve && !is_own {
+            return Err(say("serve-may-not", &[("command", &format!("callsheet cancel {run}"))]));
+        }
+        self.order(&run, RunCommand::Stop)
     }
 
     fn found(&self, run: &str) -> Result<RunSummary, String> {
@@ -196,10 +211,18 @@ fn approval(view: &GateView) -> Value {
         "task": view.task,
         "tasks": writers,
         "diff": view.diff,
+        "check": view.check,
         "call": view.call,
+        "directory": view.directory,
+        "also": view.also,
         "again": view.again,
         "not_confined": view.unheld,
     })
+}
+
+/// The value without known keys, as every surface shows it (spec 11.16).
+fn shown(value: &Value) -> serde_json::Result<Value> {
+    serde_json::from_str(Shown::json(&value.to_string()).as_str())
 }
 
 fn words(refusal: Refusal) -> String {
@@ -278,9 +301,10 @@ impl ServerHandler for RunServer {
         let server = self.clone();
         let arguments = Value::Object(request.arguments.unwrap_or_default());
         let called = tokio::task::spawn_blocking(move || server.call(&request.name, arguments)).await;
-        let result = match called.map_err(|error| ErrorData::internal_error(error.to_string(), None))? {
-            Ok(value) => CallToolResult::structured(value),
-            Err(words) => CallToolResult::error(vec![ContentBlock::text(words)]),
+        let internal = |error: &dyn std::fmt::Display| ErrorData::internal_error(error.to_string(), None);
+        let result = match called.map_err(|error| internal(&error))? {
+            Ok(value) => CallToolResult::structured(shown(&value).map_err(|error| internal(&error))?),
+            Err(words) => CallToolResult::error(vec![ContentBlock::text(Shown::text(&words).as_str())]),
         };
         Ok(CallToolResponse::Complete(result))
     }

@@ -1,6 +1,5 @@
 //! A server of a run: started at the first call, started again if it ended, ended with the run.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +8,7 @@ use tokio::sync::Mutex;
 
 use crate::connection::Connection;
 use crate::declared::DeclaredTool;
+use crate::ground::{Files, Ground};
 use crate::limits::STARTS;
 use crate::results::Answer;
 use crate::settings::ServerSettings;
@@ -17,8 +17,8 @@ use crate::trouble::Trouble;
 /// A server.
 pub struct Server {
     settings: ServerSettings,
-    project: PathBuf,
-    log: Option<PathBuf>,
+    ground: Ground,
+    files: Files,
     state: Mutex<State>,
 }
 
@@ -29,9 +29,9 @@ struct State {
 }
 
 impl Server {
-    /// A server for a project. Starts nothing. `log`: where its stderr goes.
-    pub fn new(settings: ServerSettings, project: PathBuf, log: Option<PathBuf>) -> Self {
-        Self { settings, project, log, state: Mutex::default() }
+    /// A server. Starts nothing. Its program starts only as long as its files are these.
+    pub fn new(settings: ServerSettings, ground: Ground, files: Files) -> Self {
+        Self { settings, ground, files, state: Mutex::default() }
     }
 
     /// What it was made from.
@@ -97,11 +97,11 @@ impl Server {
         state.connection = None;
         let server = || self.settings.name.clone();
         if state.starts >= STARTS {
-            let reason = format!("it was started {STARTS} times in this run and failed each time.");
+            let reason = format!("it was started {STARTS} times in this run and ended each time.");
             return Err(Trouble::Unusable { server: server(), reason });
         }
         state.starts = state.starts.saturating_add(1);
-        let opened = Connection::open(&self.settings, &self.project, self.log.as_deref());
+        let opened = Connection::open(&self.settings, &self.ground, &self.files);
         let seconds = self.settings.start.as_secs();
         let late = |_| Trouble::Unusable {
             server: server(),

@@ -1,8 +1,15 @@
 //! Which servers there are and how they are reached, as a person or a project's file says.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use callsheet_core::nouns::BlobId;
+use callsheet_core::visible::visible_line;
+use reqwest::Url;
+use reqwest::header::HeaderName;
+use serde_json::json;
 
 use crate::limits::START;
 
@@ -11,6 +18,8 @@ use crate::limits::START;
 pub struct ServerSettings {
     /// Its name as it was written.
     pub name: String,
+    /// The project whose file names it. `None` means the user's own configuration.
+    pub project: Option<PathBuf>,
     /// How it is reached.
     pub reach: Reach,
     /// Tools that, as the person says, only read.
@@ -37,7 +46,8 @@ pub struct ServerProgram {
     pub args: Vec<String>,
     /// Variables that it sees besides the usual ones.
     pub variables: BTreeMap<String, String>,
-    /// The folder that it starts in. `None` means the project.
+    /// The folder that it starts in; a relative one is below the project. `None` means the project for a server that a
+    /// project names, and otherwise an empty folder of Callsheet.
     pub folder: Option<PathBuf>,
 }
 
@@ -50,10 +60,35 @@ pub struct ServerAddress {
     pub headers: BTreeMap<String, String>,
 }
 
+impl ServerAddress {
+    /// Whether requests to it can be read on their way.
+    pub fn is_unencrypted(&self) -> bool {
+        let Ok(url) = Url::parse(&self.url) else { return true };
+        let host = url.host_str().unwrap_or_default();
+        let number = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+        let is_here = number.is_ok_and(|number| number.is_loopback()) || host == "localhost";
+        url.scheme() != "https" && !is_here
+    }
+}
+
 impl ServerSettings {
     /// A server with the usual limits, of which no tool counts as reading.
     pub fn new(name: &str, reach: Reach) -> Self {
-        Self { name: name.to_owned(), reach, reads: Vec::new(), start: START }
+        Self { name: name.to_owned(), project: None, reach, reads: Vec::new(), start: START }
+    }
+
+    /// The hash of who names it and of what it reaches. What a person confirmed or granted for one place does not count
+    /// for another.
+    pub fn place(&self) -> BlobId {
+        let reach = match &self.reach {
+            Reach::Program(program) => {
+                let folder = program.folder.as_deref().map(Path::to_string_lossy);
+                json!({ "command": program.command, "args": program.args, "folder": folder })
+            }
+            Reach::Address(address) => json!({ "url": address.url }),
+        };
+        let project = self.project.as_deref().map(Path::to_string_lossy);
+        BlobId::of(json!({ "project": project, "reach": reach }).to_string().as_bytes())
     }
 }
 
@@ -80,6 +115,21 @@ impl Reach {
         })
     }
 
+    /// Why it cannot be used, in words for a person. The values of variables are filled in.
+    pub fn fault(&self) -> Option<String> {
+        let Self::Address(address) = self else { return None };
+        let named = |name: &&String| HeaderName::from_bytes(name.as_bytes()).is_err();
+        if let Some(name) = address.headers.keys().find(named) {
+            return Some(format!("`{}` is not the name of a header", visible_line(name)));
+        }
+        match Url::parse(&address.url) {
+            Ok(url) if ["http", "https"].contains(&url.scheme()) => None,
+            _ => {
+                Some(format!("`{}` is not an address that begins with https:// or http://", visible_line(&address.url)))
+            }
+        }
+    }
+
     /// Names of the variables that it takes values of.
     pub fn named_variables(&self) -> Vec<String> {
         let names = std::cell::RefCell::new(Vec::new());
@@ -90,6 +140,12 @@ impl Reach {
         let _filled = self.filled(&note);
         names.into_inner()
     }
+}
+
+/// Whether the name of a header says that its value is secret.
+pub fn is_secret_header(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["authorization", "key", "token", "secret", "cookie"].iter().any(|word| name.contains(word))
 }
 
 fn filled(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
@@ -130,5 +186,53 @@ mod tests {
         assert_eq!(fill("${NONE:-x}${EMPTY:-y}${EMPTY}").unwrap(), "xy");
         assert_eq!(fill("${NONE}").unwrap_err(), "NONE");
         assert_eq!(fill("$HOME ${open").unwrap(), "$HOME ${open");
+    }
+
+    #[test]
+    fn a_header_or_address_that_cannot_be_one_is_a_fault() {
+        let of = |url: &str, header: &str| {
+            let headers = BTreeMap::from([(header.to_owned(), "x".to_owned())]);
+            Reach::Address(ServerAddress { url: url.to_owned(), headers }).fault()
+        };
+        assert_eq!(of("https://example.org/mcp", "X-Tenant"), None);
+        assert!(of("https://example.org/mcp", "x]\",\"--check").unwrap().contains("not the name of a header"));
+        assert!(of("file:///etc/passwd", "X-Tenant").unwrap().contains("not an address"));
+        assert!(of("example.org", "X-Tenant").is_some());
+    }
+
+    #[test]
+    fn only_https_and_this_machine_keep_a_header_secret() {
+        for (url, unencrypted) in [
+            ("https://example.org/mcp", false),
+            ("http://127.0.0.1:80/mcp", false),
+            ("http://[::1]/mcp", false),
+            ("http://localhost:8080", false),
+            ("http://192.0.2.1/mcp", true),
+            ("http://127.0.0.1.example.org/", true),
+            ("http://localhost.example.org/", true),
+            ("http://localhost@example.org/", true),
+        ] {
+            let address = ServerAddress { url: url.to_owned(), ..ServerAddress::default() };
+            assert_eq!(address.is_unencrypted(), unencrypted, "{url}");
+        }
+    }
+
+    #[test]
+    fn another_origin_program_or_address_is_another_place() {
+        let program =
+            |command: &str| Reach::Program(ServerProgram { command: command.to_owned(), ..ServerProgram::default() });
+        let one = ServerSettings::new("s", program("a"));
+        let of_project = ServerSettings { project: Some(PathBuf::from("/p")), ..one.clone() };
+        let address = |url: &str| Reach::Address(ServerAddress { url: url.to_owned(), ..ServerAddress::default() });
+        let places = [
+            one.place(),
+            of_project.place(),
+            ServerSettings { project: Some(PathBuf::from("/q")), ..one.clone() }.place(),
+            ServerSettings::new("s", program("b")).place(),
+            ServerSettings::new("s", address("https://a")).place(),
+            ServerSettings::new("s", address("https://b")).place(),
+        ];
+        assert_eq!(places.iter().collect::<std::collections::BTreeSet<_>>().len(), places.len());
+        assert_eq!(one.place(), ServerSettings { reads: vec!["x".to_owned()], ..one }.place());
     }
 }

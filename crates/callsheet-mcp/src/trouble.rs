@@ -68,6 +68,22 @@ pub enum Trouble {
         /// The tool.
         tool: String,
     },
+    /// Files of its program are not as the person confirmed them.
+    #[error(
+        "the server {server} isn't started, because these files are not as you confirmed them: {files}; look at them, then run callsheet tools confirm {server}"
+    )]
+    Altered {
+        /// The server.
+        server: String,
+        /// The files.
+        files: String,
+    },
+    /// Its answer to a call is not a result.
+    #[error("the server {server} answered a call with something that is not a result")]
+    Odd {
+        /// The server.
+        server: String,
+    },
     /// It asks a person something during a call.
     #[error("the server {server} asks a question during a call, which Callsheet does not support")]
     AsksBack {
@@ -93,6 +109,8 @@ impl Trouble {
             }
             Self::Changed { server, .. } => say("changed", &[("server", server)]),
             Self::Gone { server, .. } => say("gone", &[("server", server)]),
+            Self::Altered { server, .. } => say("altered", &[("server", server)]),
+            Self::Odd { server } => say("odd", &[("server", server)]),
             Self::AsksBack { server } => say("asks-back", &[("server", server)]),
         };
         Err(ToolFault::Told { person, model })

@@ -286,6 +286,7 @@ fn known_tool(name: &str, policy: ToolPolicy) -> ToolSpec {
         exclusive: policy.exclusive,
         named_only: policy.named_only,
         aliases: Vec::new(),
+        granted_as: None,
     }
 }
 

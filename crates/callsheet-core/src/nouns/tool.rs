@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::BlobId;
+
 /// What a tool can do outside the run directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -52,6 +54,10 @@ pub struct ToolSpec {
     /// of them.
     #[serde(default, skip_serializing)]
     pub aliases: Vec<String>,
+    /// What a grant of its calls is bound to: where the tool is and all that it declares. `None` if its calls cannot be
+    /// granted.
+    #[serde(default, skip_serializing)]
+    pub granted_as: Option<BlobId>,
 }
 
 impl ToolSpec {

@@ -79,6 +79,7 @@ pub fn world() -> ReadContext {
             exclusive: false,
             named_only: false,
             aliases: Vec::new(),
+            granted_as: None,
         })
     };
     let mut tasks = vec![known(task("Find Code 1", "Old need."), true)];

@@ -31,6 +31,7 @@ fn tool(name: &str, parameters: Value) -> ToolSpec {
         exclusive: false,
         named_only: false,
         aliases: Vec::new(),
+        granted_as: None,
     }
 }
 

@@ -267,6 +267,7 @@ fn tool() -> ToolSpec {
         exclusive: false,
         named_only: false,
         aliases: Vec::new(),
+        granted_as: None,
     }
 }
 

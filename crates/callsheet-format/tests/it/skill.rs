@@ -125,6 +125,7 @@ fn tool(name: &str, effect: ToolEffect) -> ToolSpec {
         exclusive: false,
         named_only: false,
         aliases: Vec::new(),
+        granted_as: None,
     }
 }
 

@@ -27,6 +27,7 @@ fn context() -> ReadContext {
         exclusive: false,
         named_only: false,
         aliases: Vec::new(),
+        granted_as: None,
     };
     ReadContext { tools: vec![tool.into()], ..ReadContext::default() }
 }

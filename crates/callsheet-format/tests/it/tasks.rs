@@ -72,6 +72,7 @@ fn tool(name: &str, effect: ToolEffect, parameters: serde_json::Value) -> ToolSp
         exclusive: false,
         named_only: false,
         aliases: Vec::new(),
+        granted_as: None,
     }
 }
 

@@ -101,6 +101,7 @@ mod tests {
             exclusive: false,
             named_only: false,
             aliases: Vec::new(),
+            granted_as: None,
         });
         let mut request: ModelRequest =
             serde_json::from_value(json!({"label": "", "system": "", "messages": [], "max_output_tokens": 1})).unwrap();

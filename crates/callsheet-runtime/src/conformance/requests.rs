@@ -125,5 +125,6 @@ fn weather() -> ToolSpec {
         exclusive: false,
         named_only: false,
         aliases: Vec::new(),
+        granted_as: None,
     }
 }

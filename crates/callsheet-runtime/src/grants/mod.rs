@@ -126,15 +126,14 @@ impl GrantedThing {
 pub struct ToolGrant {
     /// Its canonical name.
     pub tool: String,
-    /// The hash of its name, its description and the schema of its arguments.
+    /// The hash of its server's place and of all that it declared.
     pub hash: BlobId,
 }
 
 impl ToolGrant {
     /// Grants a tool as it is now. `None` if its calls cannot be granted: it is not of a server.
     pub fn of(spec: &ToolSpec) -> Option<Self> {
-        let text = serde_json::to_vec(&(&spec.name, &spec.description, &spec.parameters)).ok()?;
-        spec.named_only.then(|| Self { tool: spec.name.clone(), hash: BlobId::of(&text) })
+        spec.granted_as.clone().map(|hash| Self { tool: spec.name.clone(), hash })
     }
 }
 

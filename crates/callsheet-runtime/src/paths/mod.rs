@@ -23,7 +23,7 @@ pub use private::{create_private_folder, private, write_private};
 pub use read::{
     BINARY_PROBE, EntryKind, FileBytes, Listing, has_plain_ignore_files, is_fetched, read_regular, read_regular_text,
 };
-pub use steady::{host_program, is_below, steady};
+pub use steady::{firm, host_folders, host_program, is_below, steady};
 
 pub(crate) use beneath::{
     NewFile, open_dir_creating, open_parent, open_private_dir_creating, open_regular, remove_entry, stat_entry,

@@ -1,7 +1,7 @@
 //! Resolves a path again for each command, because a command may have put a link into it since.
 
 use std::collections::VecDeque;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
@@ -49,9 +49,21 @@ pub fn is_below(path: &Path, folders: &[PathBuf]) -> bool {
 /// A program from the user's `PATH` that no command can have put there.
 pub fn host_program(name: &str, changeable: &[PathBuf]) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
-    let found = folders.filter_map(|folder| steady(&folder.join(name), changeable));
-    found.filter(|program| !is_below(program, changeable)).find(|program| program.is_file())
+    let mut found =
+        host_folders(&path, changeable).into_iter().filter_map(|folder| firm(&folder.join(name), changeable));
+    found.find(|program| program.is_file())
+}
+
+/// The folders of a `PATH` into which no command can have put a program.
+pub fn host_folders(path: &OsStr, changeable: &[PathBuf]) -> Vec<PathBuf> {
+    let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
+    folders.filter(|folder| firm(folder, changeable).is_some()).collect()
+}
+
+/// Where a path leads. `None` if it leads nowhere, or a command could have had a part in where it leads or in what is
+/// there.
+pub fn firm(path: &Path, changeable: &[PathBuf]) -> Option<PathBuf> {
+    steady(path, changeable).filter(|real| !is_below(real, changeable))
 }
 
 #[cfg(test)]
@@ -77,5 +89,28 @@ mod tests {
         assert_eq!(leads("home/work/made"), None);
         assert_eq!(leads("home/tools/../../secret"), Some(root.join("secret")));
         assert_eq!(leads("project/gone"), None);
+    }
+
+    #[test]
+    fn a_path_of_programs_keeps_only_folders_that_no_command_could_change() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("project/bin")).unwrap();
+        fs::create_dir(root.join("bin")).unwrap();
+        symlink(root.join("project/bin"), root.join("linked")).unwrap();
+        symlink(root.join("bin"), root.join("project/made")).unwrap();
+        let at = |name: &str| root.join(name).into_os_string().into_string().unwrap();
+        let names = [
+            at("project/bin"),
+            at("linked"),
+            at("project/made"),
+            String::new(),
+            ".".to_owned(),
+            "bin".to_owned(),
+            at("gone"),
+            at("bin"),
+        ];
+        let path = OsString::from(names.join(":"));
+        assert_eq!(host_folders(&path, &[root.join("project")]), [root.join("bin")]);
     }
 }

@@ -139,6 +139,7 @@ fn spec(template: &Template) -> ToolSpec {
         exclusive: false,
         named_only: false,
         aliases: Vec::new(),
+        granted_as: None,
     }
 }
 

@@ -64,6 +64,7 @@ pub(crate) fn spec(
         exclusive: false,
         named_only: false,
         aliases: aliases.iter().map(|alias| (*alias).to_owned()).collect(),
+        granted_as: None,
     }
 }
 

@@ -25,3 +25,6 @@ pub(super) const KEY: usize = 64;
 
 /// How many runs are listed at most.
 pub(super) const LISTED: usize = 200;
+
+/// How many runs that programs started are at work at a time.
+pub const RUNS: usize = 32;

@@ -112,6 +112,7 @@ pub fn worlds() -> impl Strategy<Value = World> {
                 exclusive: false,
                 named_only: false,
                 aliases: Vec::new(),
+                granted_as: None,
             };
             let file = |(path, shown_in_full): (String, bool)| EditableFile { path, shown_in_full };
             World {
@@ -140,6 +141,7 @@ pub fn full_world() -> World {
         exclusive: false,
         named_only: false,
         aliases: Vec::new(),
+        granted_as: None,
     };
     World {
         skills: texts(&["find_code", "write_docs"]),

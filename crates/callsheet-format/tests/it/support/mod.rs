@@ -255,6 +255,7 @@ fn tool(name: &str) -> ToolSpec {
         exclusive: false,
         named_only: false,
         aliases: Vec::new(),
+        granted_as: None,
     }
 }
 

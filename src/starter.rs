@@ -70,7 +70,8 @@ fn given(what: NewRun) -> Result<(Vec<OsString>, Option<String>), Refusal> {
                 }
                 // For a person, `@` stands for a file. As JSON, a value is a text whatever it begins with.
                 let is_text = value.starts_with('@');
-                let value = if is_text { format!(":={}", serde_json::Value::String(value)) } else { format!("={value}") };
+                let value =
+                    if is_text { format!(":={}", serde_json::Value::String(value)) } else { format!("={value}") };
                 arguments.push(format!("{input}{value}").into());
             }
             Ok((arguments, None))

@@ -14,6 +14,6 @@ mod piece;
 mod record;
 mod server;
 
-pub use api::{Client, ClientRight, Clients, KnownClient, PREFIX, api, openapi};
+pub use api::{Client, ClientRight, Clients, KnownClient, PREFIX, RUNS, api, openapi};
 pub use guard::Guard;
 pub use server::{Listeners, listen, router, serve};

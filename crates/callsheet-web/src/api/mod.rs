@@ -34,6 +34,7 @@ use crate::record::Record;
 
 pub use access::{Client, ClientRight, Clients, KnownClient};
 pub(crate) use limits::CONNECTIONS;
+pub use limits::RUNS;
 
 use once::Once;
 use problem::{Code, Problem};

@@ -185,7 +185,7 @@ fn choices(view: &GateView, standing: Option<&Standing>) -> String {
         GateKind::BeforeRun(_) => {
             "[y] yes  [a] yes to all tasks of this run  [e] edit the sheet  [p] show plan  [n] no  [s] stop"
         }
-        _ => return format!("[y] yes{these}  {always}[n] no{these}  {hunks}[s] stop"),
+        _ => return format!("[y] yes{these}  [n] no{these}  {hunks}{always}[s] stop"),
     };
     fixed.to_owned()
 }

@@ -71,8 +71,8 @@ fn a_part_of_a_call_is_not_dropped() {
     let garden = garden(&weigh("", "<limits max_calls=\"1\"/>"), GOOD);
     garden.expect(5, &["run", "--sheet", "work.md", "--set", "iterate=never"]);
     let ended = garden.expect(2, &["drop", &run_of(&garden), "alpha/weigh"]);
-    assert!(ended.err.contains("alpha/weigh is part of what alpha calls"), "{}", ended.err);
-    assert!(ended.err.contains("drop the task that calls it"), "{}", ended.err);
+    assert!(ended.err.contains("alpha/weigh can't be removed"), "{}", ended.err);
+    assert!(ended.err.contains("remove what it is a part of: callsheet drop"), "{}", ended.err);
 }
 
 /// A call that was never sent, since a file is missing, is none.

@@ -91,6 +91,7 @@ fn label(purpose: &Purpose, cells: usize) -> String {
 /// The keys that are useful now.
 fn keys(app: &App) -> Vec<(&'static str, &'static str)> {
     let mut keys = Vec::new();
+    let mut now = None;
     match app.shown_ask() {
         Some(ask) if app.sent.contains(&ask.key) => {
             keys.push(("…", if app.rests() { "your answer is saved" } else { "your answer is on its way" }));
@@ -116,10 +117,9 @@ fn keys(app: &App) -> Vec<(&'static str, &'static str)> {
                     GateKind::BeforeApply { .. } => keys.push(("h", "hunks")),
                     GateKind::BeforeCall { .. } => {}
                 }
-                match app.shown_gate().and_then(standing) {
-                    Some(Standing::Changes) => keys.push(("a", "later ones, too")),
-                    Some(Standing::Command(_) | Standing::Script) => keys.push(("a", "always allow")),
-                    None => {}
+                now = app.shown_gate().and_then(standing);
+                if let Some(Standing::Command(_) | Standing::Script) = now {
+                    keys.push(("a", "always allow"));
                 }
             }
             _ => keys.push(("r", "answer")),
@@ -137,6 +137,7 @@ fn keys(app: &App) -> Vec<(&'static str, &'static str)> {
         keys.extend(app.is_over().then_some(("f", "follow up")));
     }
     keys.extend([("?", "keys"), ("q", if app.driven { "detach" } else { "leave" }), ("↑↓", "task")]);
+    keys.extend((now == Some(Standing::Changes)).then_some(("a", "later changes, too")));
     if app.run.about().has_list && !app.is_over() {
         keys.push(("e", "edit sheet"));
     }

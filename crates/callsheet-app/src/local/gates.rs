@@ -304,7 +304,7 @@ impl Asked {
                 let tasks = tasks.join(", ");
                 Err(Refusal::usage(
                     format!(
-                        "a grant like this can't answer for {tasks}: it waits to start, has no such words, was interrupted, or cannot be restricted"
+                        "a grant can't answer for {tasks}: it waits to start, has no such words, was interrupted, or cannot be restricted"
                     ),
                     format!("approve it without --always, or name another task: callsheet show {}", self.found.run),
                 ))

@@ -195,7 +195,7 @@ fn refusal_of_part(preview: &Run, op: &NodeInstance, wish: SteerAction, id: &Run
         let around = preview.names_around(slug);
         let item = around.iter().find(|name| with(preview, wish.event(name)).is_some());
         let advice = match item {
-            Some(item) => format!("remove the item that it is a part of: callsheet drop {id} {item}"),
+            Some(item) => format!("remove what it is a part of: callsheet drop {id} {item}"),
             None => format!("inspect the run: callsheet show {id}"),
         };
         let what = format!("{slug} can't be removed: of a template, only failed items of a list can");

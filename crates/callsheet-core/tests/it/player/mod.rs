@@ -286,10 +286,13 @@ impl Player {
         let read: LogEntry = serde_json::from_str(&text).unwrap();
         assert_eq!(read, fact, "a fact reads back");
         self.run.apply(&fact).unwrap_or_else(|reject| panic!("{reject}: {text}"));
-        assert!(self.run.is_settled(), "after {text}");
-        let explainer = self.run.explainer();
-        let silent = self.run.not_done().into_iter().find(|task| explainer.why(task) == Why::Unknown);
-        assert_eq!(silent, None, "it says why it is not done, after {text}");
+        // Up to its crash, a run is the one that did not crash, which is checked.
+        if self.crash_after.is_none() {
+            assert!(self.run.is_settled(), "after {text}");
+            let explainer = self.run.explainer();
+            let silent = self.run.not_done().into_iter().find(|task| explainer.why(task) == Why::Unknown);
+            assert_eq!(silent, None, "it says why it is not done, after {text}");
+        }
         self.log.push(fact);
         let works = |task: &&TaskRun| task.runs.iter().any(|run| run.attempts.admitted) && self.run.can_write(task);
         let writers = self.run.tasks().filter(works);

@@ -1,6 +1,6 @@
 //! The open gates, what they ask, and the commands that answer them.
 
-use callsheet_app::asked_about;
+use callsheet_app::{Standing, asked_about, standing};
 use callsheet_core::nouns::RunId;
 use callsheet_core::record::{Gate, GateKind};
 use callsheet_runtime::ports::GateView;
@@ -39,6 +39,11 @@ pub(super) fn waits_text(setup: &Setup, waits: &[GateView], id: &RunId) -> Strin
             "Answer all {} at once: {call} approve {id} --resume, or {call} deny {id} --resume\n",
             waits.len()
         ));
+        if waits.iter().all(|view| standing(view) == Some(Standing::Changes)) {
+            text.push_str(&format!(
+                "The same for all later changes of these tasks: {call} approve {id} --always --resume\n"
+            ));
+        }
     }
     text
 }

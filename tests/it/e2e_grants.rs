@@ -264,7 +264,8 @@ fn one_answer_approves_all_changes_of_a_task_and_its_items() {
         "work.md",
         "## Goals / summary\nFixed.\n\n**plan complete**\n## Tasks\n### Task section 1\n- **Name** Fix\n- **What is needed** Fix the words in {file}.\n- **Skill** edit_document\n- **For each** file in [Notes](notes/)\n- **Expected output** A change.\n",
     );
-    garden.expect(3, &["run", "--sheet", "work.md", "--approval", "before-apply", "--set", "jobs=1"]);
+    let asked = garden.expect(3, &["run", "--sheet", "work.md", "--approval", "before-apply", "--set", "jobs=1"]);
+    assert!(asked.err.contains("The same for all later changes of these tasks"), "{}", asked.err);
     let runs = json_lines(&garden.expect(0, &["runs", "--json"]).out);
     let run = runs[0]["run"].as_str().unwrap();
     let refused = garden.expect(2, &["approve", run, "fix", "--always=2"]);

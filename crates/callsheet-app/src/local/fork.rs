@@ -135,7 +135,8 @@ fn not_begun(run: &Run, id: &RunId, task: &Slug) -> Refusal {
         );
     }
     let parts = run.operators().iter().map(|op| op.id.as_str());
-    let names: Vec<&str> = run.all_tasks().map(|task| task.task.slug.as_str()).chain(parts).collect();
+    let names: BTreeSet<&str> = run.all_tasks().map(|task| task.task.slug.as_str()).chain(parts).collect();
+    let names: Vec<&str> = names.into_iter().collect();
     unknown(id, task.as_str(), &names)
 }
 

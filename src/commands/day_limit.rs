@@ -1,10 +1,11 @@
 //! The limit on what all runs of a project may cost within 24 hours (spec 12.10). It becomes the limit of each run when
 //! the run starts or is resumed.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use callsheet_core::events::Event;
-use callsheet_core::nouns::{RunId, Settings};
+use callsheet_core::nouns::{BlobId, RunId, Settings};
 use callsheet_runtime::ports::{Clock, RunSummary, Store, StoreFault, SystemClock};
 
 use crate::cli::{Exit, Failure};
@@ -46,11 +47,12 @@ pub(super) fn hold_to_day(
     let Some(of_day) = of_day(setup) else { return Ok(()) };
     let since = SystemClock.now_ms().saturating_sub(DAY_MS);
     let mut used = 0.0;
+    let mut counted = BTreeSet::new();
     let mut own = Spent::default();
     for summary in
         store.runs().map_err(store_failure)?.iter().filter(|one| one.changed_at >= since || one.owner.is_some())
     {
-        let (spent, reserved) = costs(&**store, summary, since).map_err(store_failure)?;
+        let (spent, reserved) = costs(&**store, summary, since, &mut counted).map_err(store_failure)?;
         if summary.run == *run {
             own = spent;
         } else {
@@ -80,8 +82,14 @@ pub(super) fn hold_to_day(
     Ok(())
 }
 
-/// What a run cost, and what it may still spend if a process drives it.
-fn costs(store: &dyn Store, summary: &RunSummary, since: u64) -> Result<(Spent, f64), StoreFault> {
+/// What a run cost, and what it may still spend if a process drives it. `counted` holds the replies of the day that were
+/// counted for other runs, because a fork shares replies with the first run.
+fn costs(
+    store: &dyn Store,
+    summary: &RunSummary,
+    since: u64,
+    counted: &mut BTreeSet<(u64, BlobId, BlobId)>,
+) -> Result<(Spent, f64), StoreFault> {
     let mut spent = Spent::default();
     let mut limit = None;
     for entry in store.read(&summary.run, 0)? {
@@ -89,10 +97,13 @@ fn costs(store: &dyn Store, summary: &RunSummary, since: u64) -> Result<(Spent, 
             Event::ReplyReceived(reply) if reply.reused.is_none() => {
                 let cost = reply.usage.cost_usd.unwrap_or_default();
                 spent.whole += cost;
-                spent.of_day += if entry.at >= since { cost } else { 0.0 };
+                if entry.at >= since && counted.insert((entry.at, reply.prompt.clone(), reply.reply.clone())) {
+                    spent.of_day += cost;
+                }
             }
             Event::RunStarted(started) => limit = started.settings.limits.max_cost_usd,
             Event::RunResumed(resumed) => limit = resumed.settings.limits.max_cost_usd,
+            Event::RunContinued(continued) => limit = continued.settings.limits.max_cost_usd,
             Event::LimitRaised(raised) if raised.limit == "max_cost_usd" => limit = Some(raised.max),
             _ => {}
         }

@@ -152,6 +152,9 @@ fn the_limit_of_a_day_holds_over_runs() {
     assert!(first.err.contains("this run may cost 0.10 US dollars more"), "{}", first.err);
     let second = garden.expect(0, &run("who mows?"));
     assert!(second.err.contains("this run may cost 0.06 US dollars more"), "{}", second.err);
+    // A fork shares what was paid already.
+    let newest = garden.run_folder().file_name().unwrap().to_str().unwrap().to_owned();
+    garden.expect(0, &["fork", &newest]);
     garden.expect(0, &run("who sows?"));
     let refused = garden.expect(6, &run("who digs?"));
     assert!(refused.err.contains("have spent or reserved 0.12 US dollars"), "{}", refused.err);

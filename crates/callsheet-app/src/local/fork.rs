@@ -89,7 +89,7 @@ fn shared(whole: &Run, id: &RunId, mut entries: Vec<LogEntry>, point: &Point) ->
         applying.retain(|(_, effect)| run.is_in_flight(effect));
     }
     match (point, cut) {
-        (Point::Event(n), None) if *n > last || *n == 0 => {
+        (Point::Event(n), None) if *n > last => {
             return Err(Refusal::usage(
                 format!("run {id} has events 1 to {last}"),
                 format!("list them: callsheet show {id} --events"),

@@ -15,7 +15,7 @@ pub enum AnsweredBy {
     Command,
     /// By somebody at the page in a browser.
     Page,
-    /// By somebody in an editor (spec 13.6).
+    /// By somebody in an editor (spec 13.8).
     Editor,
     /// By a program that the person lets answer (spec 13.5).
     Client,

@@ -14,7 +14,7 @@ fn parsed(words: Vec<OsString>) -> Result<Cli, clap::Error> {
 }
 
 fn main() -> ExitCode {
-    if let Some(ended) = callsheet::supervise() {
+    if let Some(ended) = callsheet::supervise().or_else(callsheet::wiring::read_document) {
         return ended;
     }
     let mut words: Vec<_> = std::env::args_os().collect();

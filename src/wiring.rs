@@ -12,7 +12,8 @@ use callsheet_format::prompt::{Environment, Templates};
 use callsheet_runtime::file_index::IndexedMemory;
 use callsheet_runtime::paths::{Granted, Workspace, read_regular};
 use callsheet_runtime::ports::{
-    Attendance, Clock, Fetch, Index, ModelSource, Observer, Outline, Signal, Store, SystemClock, Tool, Unattended,
+    Attendance, Clock, Documents, Fetch, Index, ModelSource, Observer, Outline, Signal, Store, SystemClock, Tool,
+    Unattended,
 };
 use callsheet_runtime::prompts::{LoadedPrompts, PromptDirs, load_prompts};
 use callsheet_runtime::references::{LargeFiles, Pages, edited_last};
@@ -86,6 +87,7 @@ pub fn services(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -
         disabled_tools: setup.config.list("tools.disabled").into_iter().collect(),
         workspace: Arc::new(workspace),
         outline: outline(),
+        documents: documents(),
         refused_constraints: ModelSet::default(),
         earlier_calls: EarlierCalls::default(),
         reuse: None,
@@ -295,6 +297,31 @@ pub fn colours(_path: &str, _text: &str) -> Vec<Coloured> {
 #[cfg(not(feature = "symbols"))]
 pub fn outline() -> Arc<dyn Outline> {
     Arc::new(callsheet_runtime::ports::NoOutline)
+}
+
+/// Reads PDF and office files.
+#[cfg(feature = "documents")]
+pub fn documents() -> Arc<dyn Documents> {
+    match callsheet_documents::DocumentReader::of_this_program() {
+        Some(reader) => Arc::new(reader),
+        None => Arc::new(callsheet_runtime::ports::NoDocuments),
+    }
+}
+
+/// Reads a document if this process was started for that, and returns its exit code.
+#[cfg(feature = "documents")]
+pub use callsheet_documents::read_document;
+
+/// No process of this build is started to read a document.
+#[cfg(not(feature = "documents"))]
+pub fn read_document() -> Option<std::process::ExitCode> {
+    None
+}
+
+/// Reads PDF and office files. This build reads none.
+#[cfg(not(feature = "documents"))]
+pub fn documents() -> Arc<dyn Documents> {
+    Arc::new(callsheet_runtime::ports::NoDocuments)
 }
 
 /// The folders with prompt templates.

@@ -50,6 +50,10 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME", value_parser = run_name, help_heading = FOR_PROGRAMS)]
     pub name: Option<String>,
 
+    /// Switch to this new git branch first, and commit each change there once you have approved it.
+    #[arg(long, value_name = "NAME")]
+    pub branch: Option<String>,
+
     /// Shared flags.
     #[command(flatten)]
     pub work: WorkArgs,

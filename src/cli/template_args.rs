@@ -83,6 +83,10 @@ pub struct TemplateRunArgs {
     #[arg(long = "file", value_name = "PATH")]
     pub files: Vec<String>,
 
+    /// Switch to this new git branch first, and commit each change there once you have approved it.
+    #[arg(long, value_name = "NAME")]
+    pub branch: Option<String>,
+
     /// Shared flags.
     #[command(flatten)]
     pub work: WorkArgs,

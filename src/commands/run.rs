@@ -3,10 +3,13 @@
 use std::io::Read;
 use std::path::Path;
 
+use callsheet_core::nouns::Settings;
 use callsheet_format::sheet::split_mark;
+use callsheet_runtime::branch;
 use callsheet_runtime::driver::{EntrySpec, begin_in};
 use callsheet_runtime::fault::{DriveFault, InputFault};
 use callsheet_runtime::ports::{Clock, SystemClock};
+use callsheet_runtime::services::Services;
 
 use crate::cli::{ContinueArgs, Exit, Failure, RunArgs, TemplateRunArgs, WorkArgs};
 use crate::relay;
@@ -81,7 +84,7 @@ fn filled(form: &str, request: &str, text: &str) -> String {
 pub(super) fn follow_up(setup: &Setup, arguments: &ContinueArgs, request: &str, result: &str) -> Result<Exit, Failure> {
     let entry = EntrySpec::Prompt(filled(EARLIER, request, result));
     let called = (arguments.name.as_deref(), request);
-    begin_run(setup, &arguments.work, &Front::new(setup, &arguments.work), entry, called, None)
+    begin_run(setup, &arguments.work, &Front::new(setup, &arguments.work), entry, called, (None, None))
 }
 
 /// The text of a sheet file. `-` reads it from stdin.
@@ -125,7 +128,8 @@ fn entry(setup: &Setup, front: &Front, arguments: &RunArgs) -> Result<EntrySpec,
 pub(super) fn run(setup: &Setup, arguments: &RunArgs) -> Result<Exit, Failure> {
     if let Some(name) = &arguments.template {
         let values = arguments.request.iter().chain(&arguments.words).cloned().collect();
-        let template = TemplateRunArgs { name: name.clone(), values, files: Vec::new(), work: arguments.work.clone() };
+        let (branch, work) = (arguments.branch.clone(), arguments.work.clone());
+        let template = TemplateRunArgs { name: name.clone(), values, files: Vec::new(), branch, work };
         return super::template_run::run(setup, &template, arguments.name.as_deref());
     }
     let front = Front::new(setup, &arguments.work);
@@ -140,18 +144,28 @@ pub(super) fn run(setup: &Setup, arguments: &RunArgs) -> Result<Exit, Failure> {
         }
     };
     let called = (arguments.name.as_deref(), words.as_str());
-    begin_run(setup, &arguments.work, &front, entry, called, arguments.sheet.as_deref())
+    let places = (arguments.sheet.as_deref(), arguments.branch.as_deref());
+    begin_run(setup, &arguments.work, &front, entry, called, places)
+}
+
+/// Switches to the git branch for the changes of a new run, if one was given.
+pub(super) fn switch(services: &Services, settings: &mut Settings, branch: Option<&str>) -> Result<(), Failure> {
+    let Some(name) = branch else { return Ok(()) };
+    branch::begin(&services.workspace, name)
+        .map_err(|fault| Failure::usage(format!("can't work on the branch {name}: {fault}"), ""))?;
+    settings.branch = Some(name.to_owned());
+    Ok(())
 }
 
 /// Begins a run that a program has named or that is named after these words, and carries it out. `file` is the file of
-/// a given sheet.
+/// a given sheet, `branch` the git branch for its changes.
 fn begin_run(
     setup: &Setup,
     work: &WorkArgs,
     front: &Front,
     entry: EntrySpec,
     (name, words): (Option<&str>, &str),
-    file: Option<&Path>,
+    (file, branch): (Option<&Path>, Option<&str>),
 ) -> Result<Exit, Failure> {
     let mut settings = setup.config.settings().map_err(config_failure)?;
     let store = setup.store()?;
@@ -165,6 +179,7 @@ fn begin_run(
         };
         let services = prepare(setup, work, front, store, &id, &mut settings, tree).await?;
         ask_to_begin(&services, &id, words).await?;
+        switch(&services, &mut settings, branch)?;
         let sheet = match &entry {
             EntrySpec::Sheet { text, .. } => file.zip(Some(text.clone())),
             _ => None,

@@ -22,6 +22,7 @@ use crate::setup::{Setup, config_failure, new_run, run_name};
 use crate::wiring::outline;
 
 use super::drive::{Front, ask_to_begin, drive_failure, prepare, to_the_end};
+use super::run::switch;
 use super::template_values::{bind_text, check_inputs, check_names, take_value};
 use super::tree_needs::unseen;
 
@@ -45,6 +46,7 @@ pub(super) fn run(setup: &Setup, arguments: &TemplateRunArgs, name: Option<&str>
         let (id, session) = new_run(&store, &name)?;
         let services = prepare(setup, &arguments.work, &front, store, &id, &mut settings, Some(&tree)).await?;
         ask_to_begin(&services, &id, &prompt).await?;
+        switch(&services, &mut settings, arguments.branch.as_deref())?;
         let entry = EntrySpec::Template { tree: Box::new(tree), prompt };
         let session = begin_in(&services, session, entry, settings).map_err(|fault| drive_failure(&fault, &id))?;
         to_the_end(setup, &front, services, session, &id).await
@@ -72,7 +74,7 @@ fn named_files(setup: &Setup, text: &str) -> Result<Vec<String>, Failure> {
     let roots: Vec<PathBuf> = settings.read_roots.iter().map(PathBuf::from).collect();
     let workspace = Workspace::new(&setup.project, &roots).map_err(|fault| Failure::usage(fault.to_string(), ""))?;
     let (outline, large) = (outline(), LargeFiles::default());
-    let disk = Disk { workspace: &workspace, outline: &*outline, large: &large };
+    let disk = Disk { outline: &*outline, ..Disk::of_text(&workspace, &large) };
     let paths = named_references(text, disk).into_iter().filter_map(|reference| match reference.target {
         Target::File { path, .. } => Some(path),
         _ => None,

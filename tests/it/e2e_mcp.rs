@@ -235,6 +235,22 @@ fn a_server_that_hangs_takes_no_longer_than_its_task() {
     assert!(!is_running(&garden));
 }
 
+/// covers: 13.4
+#[test]
+fn a_server_learns_that_its_call_was_cancelled() {
+    let garden = garden(&["wait"], "", &["wait"]);
+    confirm(&garden);
+    let mut run = garden.command(APPROVED).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while calls(&garden) == 0 {
+        assert_eq!(run.try_wait().unwrap(), None, "it waits for the server");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    garden.expect(0, &["cancel"]);
+    run.wait().unwrap();
+    let told = std::fs::read_to_string(listed(&garden).with_extension("json.cancelled")).unwrap_or_default();
+    assert!(told.contains("requestId"), "{told}");
+}
+
 /// covers: 13.1
 #[test]
 fn a_server_that_is_none_is_told_plainly() {

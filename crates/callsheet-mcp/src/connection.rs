@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use callsheet_core::visible::visible_line;
 use rmcp::handler::client::ClientHandler;
 use rmcp::model::{
-    CallToolRequestParams, ClientCapabilities, ClientConfig, ClientRequest, Implementation, PaginatedRequestParams,
-    ProtocolVersion, Request, RequestOptionalParam, ServerResult,
+    CallToolRequestParams, CancelledNotificationParam, ClientCapabilities, ClientConfig, ClientRequest, Implementation,
+    PaginatedRequestParams, ProtocolVersion, Request, RequestId, RequestOptionalParam, ServerResult,
 };
 use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, NotificationContext, RoleClient, RunningService, ServiceError,
-    serve_client_with_lifecycle,
+    ClientInitializeError, ClientLifecycleMode, NotificationContext, Peer, PeerRequestOptions, RoleClient,
+    RunningService, ServiceError, serve_client_with_lifecycle,
 };
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
@@ -198,7 +198,12 @@ impl Connection {
         let mut params = CallToolRequestParams::new(name);
         params.arguments = arguments.as_object().cloned();
         let request = ClientRequest::CallToolRequest(Request::new(params));
-        match self.asked(self.service.peer().send_request(request)).await? {
+        let sent = self.service.peer().send_cancellable_request(request, PeerRequestOptions::no_options());
+        let sent = self.asked(sent).await?;
+        let mut open = OpenCall { peer: self.service.peer().clone(), id: Some(sent.id.clone()) };
+        let answered = self.asked(sent.await_response()).await;
+        open.id = None;
+        match answered? {
             ServerResult::CallToolResult(result) => Ok(answer(&serde_json::to_value(result).unwrap_or_default(), cap)),
             ServerResult::CustomResult(result) if result.0.is_object() => Ok(answer(&result.0, cap)),
             ServerResult::EmptyResult(_) | ServerResult::TaskAckResult(_) => Ok(answer(&Value::Null, cap)),
@@ -235,6 +240,26 @@ impl Connection {
         drop(service);
         if let Some(process) = process {
             process.into_inner().end().await;
+        }
+    }
+}
+
+/// A call without an answer. If nobody waits for the answer any more, the server is told, so that it can stop.
+struct OpenCall {
+    peer: Peer<RoleClient>,
+    id: Option<RequestId>,
+}
+
+impl Drop for OpenCall {
+    fn drop(&mut self) {
+        let Some(id) = self.id.take() else { return };
+        let peer = self.peer.clone();
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                if let Err(error) = peer.notify_cancelled(CancelledNotificationParam::new(Some(id), None)).await {
+                    tracing::debug!(%error, "a server does not learn that a call was cancelled");
+                }
+            });
         }
     }
 }

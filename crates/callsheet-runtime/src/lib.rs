@@ -1,6 +1,7 @@
 //! The shell around the pure core: ports to the world, resolution of references, staged changes, and the driver that
 //! performs the pending effects of a run. It names no concrete adapter.
 
+pub mod branch;
 pub mod changes;
 #[cfg(feature = "conformance")]
 pub mod conformance;

@@ -230,7 +230,7 @@ async fn resolved(fixture: &Fixture, workspace: &Workspace) -> String {
     };
     let large = LargeFiles::default();
     let sources = Sources {
-        disk: Disk { workspace, outline: &Words, large: &large },
+        disk: Disk { outline: &Words, ..Disk::of_text(workspace, &large) },
         texts: fixture,
         pages: &pages,
         current_file: fixture.option("current"),
@@ -276,7 +276,7 @@ fn answered(fixture: &Fixture, workspace: &Workspace) -> String {
             }
         })
         .collect();
-    let answers = answer(&lookups, Disk { workspace, outline: &Words, large: &LargeFiles::default() });
+    let answers = answer(&lookups, Disk { outline: &Words, ..Disk::of_text(workspace, &LargeFiles::default()) });
     let shown = |lookup: &Lookup| {
         let line = format!(
             "{}\n  {}\n",

@@ -19,6 +19,7 @@ use futures_util::future::try_join_all;
 use maud::{Markup, html};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
+use tower_http::compression::CompressionLayer;
 
 use crate::actions;
 use crate::api::CONNECTIONS;
@@ -65,8 +66,8 @@ pub fn router(runs: Arc<dyn RunControl>, guard: Guard) -> Router {
         .fallback(nothing)
         .layer(DefaultBodyLimit::max(FORM))
         .with_state(Arc::clone(&app));
-    // It wraps the routes, because it changes the address.
-    Router::new().fallback_service(pages).layer(from_fn_with_state(app, guarded))
+    // The guard wraps the routes, because it changes the address. Events are sent as they are, so none waits in a buffer.
+    Router::new().fallback_service(pages).layer(from_fn_with_state(app, guarded)).layer(CompressionLayer::new())
 }
 
 /// The sockets on which the page listens.

@@ -235,5 +235,8 @@ pub struct Settings {
     /// The `PROVIDER/MODEL` that was chosen at the start, so that a resume continues with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String> = None,
+    /// The git branch on which each applied change set is committed (spec 3.17).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String> = None,
 }
 }

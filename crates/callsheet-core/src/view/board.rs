@@ -223,7 +223,11 @@ impl Maker<'_> {
         let (run, slug) = (self.run, &task.task.slug);
         let below: Vec<Row> = run.tasks_below(slug).map(|below| self.row(below)).collect();
         let state = if self.driven { run.standing(task) } else { run.standing(task).at_rest() };
-        let (need, line) = self.standing(task, state, &below);
+        let (need, mut line) = self.standing(task, state, &below);
+        if !below.is_empty() {
+            let words = counts(&below);
+            line = if line.is_empty() { words } else { format!("{words}; {line}") };
+        }
         let calls = || run.calls_of(slug);
         Row {
             slug: slug.clone(),
@@ -252,7 +256,7 @@ impl Maker<'_> {
             return (Need::Over, String::new());
         }
         if let Some(first) = below.iter().map(|row| row.need).min().filter(|need| *need <= Need::Running) {
-            return (first, format!("{} of {} done", over(below), below.len()));
+            return (first, String::new());
         }
         if self.explained >= EXPLAINED && !state.is_ended() && !matches!(state, State::Running | State::Refining) {
             return (Need::Waits, String::new());
@@ -275,8 +279,15 @@ impl Maker<'_> {
     }
 }
 
-fn over(rows: &[Row]) -> usize {
-    rows.iter().filter(|row| row.need == Need::Over).count()
+/// How many parts of a task are done, and how many have a problem.
+fn counts(below: &[Row]) -> String {
+    let count = |is: fn(&Row) -> bool| below.iter().filter(|row| is(row)).count();
+    let listed = count(|row| row.state != State::Dropped);
+    let done = format!("{} of {listed} done", count(|row| row.state == State::Done));
+    match count(|row| row.need == Need::Problem) {
+        0 => done,
+        failed => format!("{done}, {failed} failed"),
+    }
 }
 
 fn done_line(over: &[&Row]) -> String {

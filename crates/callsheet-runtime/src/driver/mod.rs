@@ -36,6 +36,7 @@ use callsheet_core::run::{Effect, Run};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::branch::Commits;
 use crate::effects::{Completion, EffectResult, Kept, Work, perform, perform_quick};
 use crate::fault::DriveFault;
 use crate::services::{HookPoint, Services};
@@ -119,6 +120,7 @@ struct Driver {
     stop: CancellationToken,
     only_plan: bool,
     after_tasks: AfterTasks,
+    commits: Commits,
 }
 
 impl Driver {
@@ -128,6 +130,7 @@ impl Driver {
             services,
             session,
             after_tasks,
+            commits: Commits::default(),
             in_flight: BTreeMap::new(),
             unanswered: BTreeMap::new(),
             losses: 0,
@@ -217,10 +220,17 @@ impl Driver {
             let fresh = self.one_writer(fresh);
             if fresh.is_empty() {
                 self.session.flush(&self.services)?;
+                self.commit();
                 return Ok(EditCheck::Nothing);
             }
             self.start_all(fresh)?;
         }
+    }
+
+    /// Commits the change sets that were recorded, before the next one can change the same files.
+    fn commit(&mut self) {
+        let tell = |text: &str| self.services.notice(text);
+        self.commits.look(&self.services.workspace, self.session.run(), &tell);
     }
 
     /// Starts effects once their starts are on disk.
@@ -229,6 +239,7 @@ impl Driver {
         let started = fresh.iter().map(Effect::started);
         let started = prompts.into_iter().chain(started).collect();
         self.session.record(&self.services, started)?;
+        self.commit();
         if fresh.iter().any(|effect| matches!(effect, Effect::AskApproval(_) | Effect::AskPerson { .. })) {
             // Whoever is asked may look at the files first.
             self.session.write_views(&self.services)?;

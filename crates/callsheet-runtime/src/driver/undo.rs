@@ -12,6 +12,7 @@ use callsheet_core::run::{Effect, Run};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
+use crate::branch::Commits;
 use crate::changes::{self as disk, ApplyFault, Journal, Means};
 use crate::paths::Workspace;
 use crate::ports::{Clock, Store, SystemClock};
@@ -109,6 +110,7 @@ pub fn undo(
             Err(fault) => return Err(defect(fault)),
         }
     }
+    Commits::default().look(&workspace, session.run(), tell);
     if let Some(outcome) = session.run().outcome() {
         write_results(&**store, &files, session.run(), outcome)?;
     }

@@ -54,7 +54,7 @@ fn island() -> Project {
 
 fn shown(project: &Project, index: &WordIndex, request: &MaterialRequest<'_>) -> String {
     let large = LargeFiles::default();
-    let disk = Disk { workspace: &project.workspace, outline: &Functions, large: &large };
+    let disk = Disk { outline: &Functions, ..Disk::of_text(&project.workspace, &large) };
     let found = find(disk, index, request);
     assert!(found.tokens() <= request.budget, "{found:?}");
     let mut text = String::new();

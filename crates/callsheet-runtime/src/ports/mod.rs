@@ -3,6 +3,7 @@
 
 mod asking;
 mod clock;
+mod documents;
 mod fetch;
 mod grants;
 mod memory;
@@ -16,6 +17,7 @@ mod tool;
 
 pub use asking::{Attendance, CheckView, EqualCall, GateView, PartAnswer, UNHELD, Unattended, WriterView};
 pub use clock::{Clock, SystemClock};
+pub use documents::{DocumentFault, DocumentKind, Documents, NoDocuments};
 pub use fetch::{Fetch, FetchFault, Page};
 pub use grants::Grants;
 pub use memory::{Index, IndexEntry, IndexFault, IndexMode, Memory, MemoryFault, check_entries};

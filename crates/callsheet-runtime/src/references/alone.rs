@@ -66,7 +66,7 @@ pub fn shown_alone(target: &Target, disk: Disk<'_>, budget: &Budget) -> Result<B
 /// What a link can name in a file: each heading or symbol, with its title, if it has one.
 pub fn parts_of(path: &str, disk: Disk<'_>) -> Vec<(String, String)> {
     let located = disk.workspace.locate(path).ok();
-    let content = located.and_then(|located| files::read(disk.workspace, disk.large, &located, None).ok());
+    let content = located.and_then(|located| files::read(disk, &located, None).ok());
     let Some(Content::Text(text)) = content.filter(|content| matches!(content, Content::Text(text) if text.complete))
     else {
         return Vec::new();

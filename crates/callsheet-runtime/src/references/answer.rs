@@ -7,7 +7,7 @@ use callsheet_format::reading::{Answer, Answers, Candidates, FileFacts, Lookup};
 
 use crate::issues::path_reason;
 use crate::paths::{EntryKind, Located, PathFault, Workspace};
-use crate::ports::Outline;
+use crate::ports::{Documents, NoDocuments, NoOutline, Outline};
 
 use super::files::{self, Content, TextFile};
 use super::large::LargeFiles;
@@ -80,8 +80,17 @@ pub struct Disk<'a> {
     pub workspace: &'a Workspace,
     /// Symbols of code files.
     pub outline: &'a dyn Outline,
+    /// Texts of PDF and office files.
+    pub documents: &'a dyn Documents,
     /// Large files that were already read.
     pub large: &'a LargeFiles,
+}
+
+impl<'a> Disk<'a> {
+    /// A project in which only text files are read, and code has no symbols.
+    pub fn of_text(workspace: &'a Workspace, large: &'a LargeFiles) -> Self {
+        Self { workspace, outline: &NoOutline, documents: &NoDocuments, large }
+    }
 }
 
 /// The current project, walked at most once.
@@ -153,7 +162,7 @@ impl Asked<'_> {
             Some(Fragment::Lines { first, last }) => (Some((*first, *last)), None),
             Some(Fragment::Anchor(anchor)) => (None, Some(anchor)),
         };
-        Ok(match files::read(self.disk.workspace, self.disk.large, located, lines)? {
+        Ok(match files::read(self.disk, located, lines)? {
             Content::Directory(listing) => FileFacts {
                 path,
                 directory: true,

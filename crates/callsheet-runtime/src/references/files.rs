@@ -6,15 +6,21 @@ use std::io::{self, Read};
 use callsheet_core::nouns::{BlobHasher, BlobId, TokenCount};
 use callsheet_format::prompt::{Excerpt, Gap, line_count};
 
-use crate::paths::{BINARY_PROBE, EntryKind, Listing, Located, PathFault, Workspace, reason};
+use crate::issues::path_reason;
+use crate::paths::{BINARY_PROBE, EntryKind, FileBytes, Listing, Located, PathFault, reason};
+use crate::ports::{DocumentFault, DocumentKind};
 
-use super::large::LargeFiles;
+use super::answer::Disk;
+
 /// Files up to this size are read completely. Of larger files, only the ends are kept.
 const WHOLE_LIMIT: u64 = 4 * 1024 * 1024;
 
 /// A larger file is not read: its hash and its lines would require reading all of it.
 const READ_LIMIT: u64 = 1024 * MIB;
 const MIB: u64 = 1024 * 1024;
+
+/// A larger document is not read.
+const DOCUMENT_LIMIT: u64 = 64 * MIB;
 
 /// Bytes kept of each end of a large file.
 const END_LIMIT: usize = 1024 * 1024;
@@ -41,50 +47,79 @@ pub(super) struct TextFile {
 }
 
 /// Reads what is at a located path. `lines` limits a text to a range. Bytes that are not UTF-8 are replaced.
-pub(super) fn read(
-    workspace: &Workspace,
-    large: &LargeFiles,
-    located: &Located,
-    lines: Option<(u32, u32)>,
-) -> Result<Content, PathFault> {
-    match workspace.kind(located)? {
-        EntryKind::Directory => Ok(Content::Directory(workspace.list(located, NAMES)?)),
-        EntryKind::Special => Err(PathFault::Unreadable {
-            path: located.path().to_owned(),
-            reason: crate::issues::path_reason("not-regular"),
-        }),
-        EntryKind::File(bytes) if bytes <= WHOLE_LIMIT => small(workspace, located, lines),
-        EntryKind::File(bytes) if bytes > READ_LIMIT => {
-            let (size, limit) = ((bytes / MIB).to_string(), (READ_LIMIT / MIB).to_string());
-            let reason = crate::issues::path_reason("too-large-to-read");
-            let reason = callsheet_core::texts::fill(&reason, &[("size", size.as_str()), ("limit", limit.as_str())]);
-            Err(PathFault::Unreadable { path: located.path().to_owned(), reason })
-        }
-        EntryKind::File(_) => {
-            let window = lines.unwrap_or((1, u32::MAX));
-            let scanned = large.content(workspace.open(located)?, window, |file| scan(file, window));
-            scanned.map_err(|error| PathFault::Unreadable { path: located.path().to_owned(), reason: reason(&error) })
-        }
+pub(super) fn read(disk: Disk<'_>, located: &Located, lines: Option<(u32, u32)>) -> Result<Content, PathFault> {
+    let unreadable = |reason: String| PathFault::Unreadable { path: located.path().to_owned(), reason };
+    match disk.workspace.kind(located)? {
+        EntryKind::Directory => Ok(Content::Directory(disk.workspace.list(located, NAMES)?)),
+        EntryKind::Special => Err(unreadable(path_reason("not-regular"))),
+        EntryKind::File(bytes) => match DocumentKind::of(located.path()) {
+            Some(_) if bytes > DOCUMENT_LIMIT => Err(unreadable(too_large(bytes, DOCUMENT_LIMIT))),
+            Some(kind) => document(disk, located, kind, lines),
+            None if bytes <= WHOLE_LIMIT => Ok(small(whole(disk, located, WHOLE_LIMIT)?, lines)),
+            None if bytes > READ_LIMIT => Err(unreadable(too_large(bytes, READ_LIMIT))),
+            None => {
+                let window = lines.unwrap_or((1, u32::MAX));
+                let scanned = disk.large.content(disk.workspace.open(located)?, window, |file| scan(file, window));
+                scanned.map_err(|error| unreadable(reason(&error)))
+            }
+        },
     }
 }
 
-fn small(workspace: &Workspace, located: &Located, lines: Option<(u32, u32)>) -> Result<Content, PathFault> {
-    let limit = usize::try_from(WHOLE_LIMIT).unwrap_or(usize::MAX);
-    let content = workspace.read(located, limit)?;
+fn too_large(bytes: u64, limit: u64) -> String {
+    let (size, limit) = ((bytes / MIB).to_string(), (limit / MIB).to_string());
+    callsheet_core::texts::fill(
+        &path_reason("too-large-to-read"),
+        &[("size", size.as_str()), ("limit", limit.as_str())],
+    )
+}
+
+fn whole(disk: Disk<'_>, located: &Located, limit: u64) -> Result<FileBytes, PathFault> {
+    disk.workspace.read(located, usize::try_from(limit).unwrap_or(usize::MAX))
+}
+
+/// A text file that was read completely.
+fn small(content: FileBytes, lines: Option<(u32, u32)>) -> Content {
     let bytes = content.bytes.len() as u64;
     if content.is_binary() {
-        return Ok(Content::Binary { bytes });
+        return Content::Binary { bytes };
     }
     let hash = BlobId::of(&content.bytes);
     let text = match String::from_utf8(content.bytes) {
         Ok(text) => text,
         Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
     };
-    let excerpt = match lines {
+    let excerpt = excerpt(text, lines);
+    Content::Text(TextFile { bytes, hash, excerpt, complete: lines.is_none() && !content.truncated })
+}
+
+/// A PDF or office file as Markdown. A program that reads no documents takes it as any other file.
+fn document(
+    disk: Disk<'_>,
+    located: &Located,
+    kind: DocumentKind,
+    lines: Option<(u32, u32)>,
+) -> Result<Content, PathFault> {
+    let content = whole(disk, located, DOCUMENT_LIMIT)?;
+    let (bytes, hash) = (content.bytes.len() as u64, BlobId::of(&content.bytes));
+    let reason = match disk.documents.text(kind, &hash, &content.bytes) {
+        Ok(text) => {
+            let excerpt = excerpt(text, lines);
+            return Ok(Content::Text(TextFile { bytes, hash, excerpt, complete: lines.is_none() }));
+        }
+        Err(DocumentFault::NoReader) => return Ok(small(content, lines)),
+        Err(DocumentFault::TooLarge) => "document-too-large",
+        Err(DocumentFault::Unreadable) => "document-unreadable",
+        Err(DocumentFault::NoText) => "document-without-text",
+    };
+    Err(PathFault::Unreadable { path: located.path().to_owned(), reason: path_reason(reason) })
+}
+
+fn excerpt(text: String, lines: Option<(u32, u32)>) -> Excerpt {
+    match lines {
         Some((first, last)) => Excerpt::lines(&text, first, last),
         None => Excerpt::whole(text),
-    };
-    Ok(Content::Text(TextFile { bytes, hash, excerpt, complete: lines.is_none() && !content.truncated }))
+    }
 }
 
 /// Reads a large file in pieces, and keeps the ends of the lines in `window`.

@@ -41,7 +41,7 @@ impl Gatherer<'_> {
                 continue;
             }
             bytes = bytes.saturating_add(size);
-            if let Ok(Content::Text(text)) = files::read(workspace, self.sources.disk.large, &located, None) {
+            if let Ok(Content::Text(text)) = files::read(self.sources.disk, &located, None) {
                 inside.extend(self.text(&path, &path, text, None));
             }
         }

@@ -13,6 +13,7 @@ use crate::paths::{EntryKind, Located, PathFault, Workspace};
 use crate::ports::Page;
 use crate::rules::FILES;
 
+use super::answer::Disk;
 use super::files::{self, Content, TextFile};
 use super::language::{is_markdown, language};
 use super::large::LargeFiles;
@@ -247,7 +248,7 @@ impl<'a> Gatherer<'a> {
             _ => None,
         };
         let path = located.path().to_owned();
-        match files::read(self.sources.disk.workspace, self.sources.disk.large, located, lines) {
+        match files::read(self.sources.disk, located, lines) {
             Err(fault) => {
                 self.path_issue(&fault, link, &path);
                 None
@@ -467,7 +468,7 @@ fn page_language(media_type: &str) -> &'static str {
 /// The project's description (spec 5.1): its rules, else a `README`, else empty. Whoever shows it cuts it like any
 /// other reference.
 pub fn project_description(workspace: &Workspace) -> Option<Excerpt> {
-    match files::read(workspace, &LargeFiles::default(), &description_file(workspace)?, None) {
+    match files::read(Disk::of_text(workspace, &LargeFiles::default()), &description_file(workspace)?, None) {
         Ok(Content::Text(text)) => Some(text.excerpt),
         _ => None,
     }

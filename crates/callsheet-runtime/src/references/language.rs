@@ -28,7 +28,8 @@ const TAGS: &[(&str, &[&str])] = &[
     ("kotlin", &["kt", "kts"]),
     ("lua", &["lua"]),
     ("makefile", &["mk", "makefile"]),
-    ("markdown", &["md", "markdown"]),
+    // Documents are shown as Markdown.
+    ("markdown", &["md", "markdown", "pdf", "docx", "pptx", "xlsx"]),
     ("mdx", &["mdx"]),
     ("ocaml", &["ml", "mli"]),
     ("perl", &["pl", "pm"]),

@@ -7,7 +7,7 @@ use callsheet_core::nouns::{Fragment, PlanPart, Reference, RunId, Slug, Target, 
 use callsheet_format::reading::{Answer, Lookup};
 use tokio_util::sync::CancellationToken;
 
-use crate::ports::{Fetch, FetchFault, NoOutline, Page};
+use crate::ports::{Fetch, FetchFault, Page};
 use crate::runfiles::KeptFiles;
 use crate::testing::Project;
 
@@ -57,7 +57,7 @@ async fn shown_from(project: &Project, large: &LargeFiles, path: &str, fragment:
     };
     let pages = Pages::new(None, None);
     let sources = Sources {
-        disk: Disk { workspace: &project.workspace, outline: &NoOutline, large },
+        disk: Disk::of_text(&project.workspace, large),
         texts: &Nothing,
         pages: &pages,
         current_file: None,
@@ -105,8 +105,7 @@ async fn a_huge_file_is_shown_by_its_ends_and_its_lines() {
         Lookup::Content("larger.txt".to_owned()),
     ];
     std::fs::File::create(project.path("larger.txt")).unwrap().set_len(17 << 20).unwrap();
-    let answers =
-        answer(&lookups, Disk { workspace: &project.workspace, outline: &NoOutline, large: &LargeFiles::default() });
+    let answers = answer(&lookups, Disk::of_text(&project.workspace, &LargeFiles::default()));
     let Answer::File(facts) = &answers[&lookups[0]] else { panic!("{answers:?}") };
     assert_eq!((facts.lines, facts.bytes, facts.tokens), (count, text.len() as u64, tokens(&text)));
     let Answer::File(facts) = &answers[&lookups[1]] else { panic!("{answers:?}") };
@@ -121,7 +120,7 @@ async fn a_huge_file_is_read_and_hashed_once_while_it_stays_as_it_is() {
     std::fs::write(project.path("huge.txt"), "a line of some length\n".repeat(300_000)).unwrap();
     let large = LargeFiles::trusting();
     let lookups = [Lookup::Path { path: "huge.txt".to_owned(), fragment: None }];
-    let disk = Disk { workspace: &project.workspace, outline: &NoOutline, large: &large };
+    let disk = Disk::of_text(&project.workspace, &large);
     let facts = answer(&lookups, disk);
     let first = shown_from(&project, &large, "huge.txt", None).await;
     let second = shown_from(&project, &large, "huge.txt", None).await;
@@ -183,7 +182,7 @@ fn a_huge_file_is_refused_unread_with_its_size_and_the_limit() {
     std::fs::File::create(project.path("huge.log")).unwrap().set_len(10 << 30).unwrap();
     let located = project.workspace.locate("huge.log").unwrap();
     let large = LargeFiles::default();
-    let fault = super::files::read(&project.workspace, &large, &located, None).unwrap_err();
+    let fault = super::files::read(Disk::of_text(&project.workspace, &large), &located, None).unwrap_err();
     assert_eq!(fault.to_string(), "huge.log cannot be read: it has 10240 MiB, and files over 1024 MiB are not read");
     assert_eq!(large.scans(), 0);
 }
@@ -269,9 +268,10 @@ proptest::proptest! {
 fn the_whole_path_of_a_new_file_means_its_path_in_the_project() {
     let project = Project::with(&[("docs/a.md", "A.\n")]);
     let root = project.workspace.root().to_string_lossy().into_owned();
+    let large = LargeFiles::default();
     let inside = |path: &str| {
         let lookup = Lookup::Content(format!("{root}/{path}"));
-        let disk = Disk { workspace: &project.workspace, outline: &NoOutline, large: &LargeFiles::default() };
+        let disk = Disk::of_text(&project.workspace, &large);
         match answer(std::slice::from_ref(&lookup), disk).remove(&lookup) {
             Some(Answer::Missing(found)) => found.without_slash,
             found => panic!("{path}: {found:?}"),
@@ -283,7 +283,8 @@ fn the_whole_path_of_a_new_file_means_its_path_in_the_project() {
 }
 
 fn named(project: &Project, text: &str) -> Vec<String> {
-    let disk = Disk { workspace: &project.workspace, outline: &NoOutline, large: &LargeFiles::default() };
+    let large = LargeFiles::default();
+    let disk = Disk::of_text(&project.workspace, &large);
     named_references(text, disk).iter().map(callsheet_core::links::link).collect()
 }
 

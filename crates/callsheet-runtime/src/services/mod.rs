@@ -17,7 +17,8 @@ use crate::grants::Caller;
 use crate::material::{self, Material, MaterialRequest};
 use crate::paths::Workspace;
 use crate::ports::{
-    Attendance, Clock, Fetch, Grants, Index, Memory, ModelInfo, Observer, Outline, Signal, Store, StoreFault, Tool,
+    Attendance, Clock, Documents, Fetch, Grants, Index, Memory, ModelInfo, Observer, Outline, Signal, Store,
+    StoreFault, Tool,
 };
 use crate::references::{Disk, LargeFiles, Pages};
 use crate::rules::{Omitted, room, rules};
@@ -130,6 +131,8 @@ pub struct Services {
     pub workspace: Arc<Workspace>,
     /// Symbols of code files.
     pub outline: Arc<dyn Outline>,
+    /// Texts of PDF and office files.
+    pub documents: Arc<dyn Documents>,
     /// Large files that were already read.
     pub large: LargeFiles,
     /// Network access, if there is any.
@@ -192,7 +195,7 @@ pub struct Services {
 impl Services {
     /// The project on disk, for references.
     pub fn disk(&self) -> Disk<'_> {
-        Disk { workspace: &self.workspace, outline: &*self.outline, large: &self.large }
+        Disk { workspace: &self.workspace, outline: &*self.outline, documents: &*self.documents, large: &self.large }
     }
 
     /// The files and sections of the project that are most related to a text. Blocks while it reads files.

@@ -1,0 +1,102 @@
+//! Changes of a run are committed on a git branch (spec 3.17).
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+use std::process::Command;
+
+use crate::support::garden::TestProject;
+
+const RUN: [&str; 6] = ["run", "--skill", "write_document", "bring the rota up to date", "--approval", "before-apply"];
+
+fn on_branch(name: &str) -> Vec<&str> {
+    RUN.into_iter().chain(["--branch", name]).collect()
+}
+
+fn git(garden: &TestProject, words: &[&str]) -> String {
+    let identity = ["-c", "user.name=Ana", "-c", "user.email=ana@example.org"];
+    let output = Command::new("git").args(identity).args(words).current_dir(garden.project()).output().unwrap();
+    assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
+}
+
+/// A garden in a repository with one commit.
+fn garden() -> TestProject {
+    let garden = TestProject::with("hunks");
+    let rota: Vec<String> =
+        (1..=30).map(|week| format!("week {week}: {}", if week < 10 { "Ana" } else { "Ben" })).collect();
+    garden.write("rota.md", rota.join("\r\n"));
+    git(&garden, &["init", "--quiet", "--initial-branch", "main"]);
+    git(&garden, &["config", "user.name", "Ana"]);
+    git(&garden, &["config", "user.email", "ana@example.org"]);
+    git(&garden, &["config", "core.autocrlf", "false"]);
+    git(&garden, &["add", "--all"]);
+    git(&garden, &["commit", "--quiet", "--message", "The rota"]);
+    garden
+}
+
+/// An approved change set is one commit with the task's words; an undo is another one. Neither contains other files.
+///
+/// covers: 3.17
+#[test]
+fn each_approved_change_set_is_one_commit() {
+    let garden = garden();
+    garden.plant(".git/hooks/pre-commit", "#!/bin/sh\ntouch hook-ran\n");
+    garden.expect(3, &on_branch("new-rota"));
+    assert_eq!(git(&garden, &["branch", "--show-current"]), "new-rota");
+    assert_eq!(git(&garden, &["rev-list", "--count", "HEAD"]), "1", "nothing is committed before the approval");
+    garden.write("own.txt", "Somebody else works on this.\n");
+    git(&garden, &["add", "own.txt"]);
+    garden.expect(0, &["approve"]);
+    garden.expect(0, &["resume"]);
+    assert_eq!(git(&garden, &["rev-list", "--count", "main..HEAD"]), "1");
+    let committed = git(&garden, &["show", "--name-only", "--format=%s%n%b", "HEAD"]);
+    assert!(committed.contains("bring the rota up to date") && committed.contains("Callsheet-Change: "), "{committed}");
+    assert!(committed.contains("rota.md") && !committed.contains("own.txt"), "{committed}");
+    assert_eq!(git(&garden, &["diff", "HEAD", "--", "rota.md"]), "");
+    assert!(!garden.path("hook-ran").exists());
+
+    garden.expect(0, &["undo"]);
+    assert!(git(&garden, &["log", "-1", "--format=%s"]).starts_with("Undo: "));
+    assert_eq!(git(&garden, &["diff", "main", "HEAD"]), "");
+    assert_eq!(git(&garden, &["diff", "--cached", "--name-only"]), "own.txt", "what the person staged stays staged");
+}
+
+/// What the person has not committed is not mixed with a run's changes, and no branch is overwritten.
+///
+/// covers: 3.17
+#[test]
+fn a_run_does_not_begin_on_a_branch_that_is_not_its_own() {
+    let bare = TestProject::with("hunks");
+    let told = bare.expect(2, &on_branch("new-rota")).err;
+    assert!(told.contains("not in a git repository"), "{told}");
+
+    let garden = garden();
+    git(&garden, &["branch", "other"]);
+    let told = garden.expect(2, &on_branch("other")).err;
+    assert!(told.contains("there is a branch other already"), "{told}");
+    let told = garden.expect(2, &on_branch("two..dots")).err;
+    assert!(told.contains("can't be the name of a branch"), "{told}");
+    garden.write("rota.md", "Mine.\n");
+    let told = garden.expect(2, &on_branch("new-rota")).err;
+    assert!(told.contains("rota.md has changes that are in no commit"), "{told}");
+    assert_eq!(git(&garden, &["branch", "--show-current"]), "main");
+    assert!(garden.expect(2, &["show"]).err.contains("there are no runs here yet"));
+}
+
+/// If git can't commit, the changes are on disk, the person is told, and the run ends as it would without a branch.
+///
+/// covers: 3.17
+#[test]
+fn a_commit_that_fails_is_told_and_loses_nothing() {
+    let garden = garden();
+    garden.expect(3, &on_branch("new-rota"));
+    garden.expect(0, &["approve"]);
+    git(&garden, &["switch", "--quiet", "main"]);
+    let ended = garden.expect(0, &["resume"]);
+    assert!(
+        ended.err.contains("not committed to new-rota: git says: the project is not on the branch"),
+        "{}",
+        ended.err
+    );
+    assert_eq!(git(&garden, &["rev-list", "--all", "--count"]), "1");
+    assert!(garden.read("rota.md").contains("Ana and Ben"));
+}

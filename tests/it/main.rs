@@ -10,6 +10,7 @@ mod e2e_answers;
 mod e2e_api;
 mod e2e_calls;
 mod e2e_checks;
+mod e2e_clients;
 mod e2e_clone;
 mod e2e_commands;
 mod e2e_context;

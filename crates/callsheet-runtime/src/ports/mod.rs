@@ -17,7 +17,7 @@ mod tool;
 pub use asking::{Attendance, CheckView, EqualCall, GateView, PartAnswer, UNHELD, Unattended, WriterView};
 pub use clock::{Clock, SystemClock};
 pub use fetch::{Fetch, FetchFault, Page};
-pub use grants::Grants;
+pub use grants::{Grants, NoGrants};
 pub use memory::{Index, IndexEntry, IndexFault, IndexMode, Memory, MemoryFault, check_entries};
 pub use model::{
     Capabilities, Constraint, DeltaSink, Message, Model, ModelFault, ModelInfo, ModelReply, ModelRequest,

@@ -82,8 +82,8 @@ impl Model for Rules {
             }
             (label, _) if label.starts_with("execute note") => {
                 // The prompt shows the result of the first task.
-                let shown = request.messages.iter().flat_map(|message| message.text().lines());
-                let level = shown.filter(|line| line.starts_with("Barrel 1 holds")).last().unwrap_or_default();
+                let mut shown = request.messages.iter().flat_map(|message| message.text().lines());
+                let level = shown.rfind(|line| line.starts_with("Barrel 1 holds")).unwrap_or_default();
                 reply.text = format!(
                     "## Change details\n- **file_path** level.md\n- **complete_file** true\n\
                      ```markdown\n{level}\n```\n## Result summary\nWrote [the level](level.md).\n"

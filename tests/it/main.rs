@@ -14,6 +14,7 @@ mod e2e_clients;
 mod e2e_clone;
 mod e2e_commands;
 mod e2e_context;
+mod e2e_dist;
 mod e2e_edges;
 mod e2e_edits;
 mod e2e_exits;

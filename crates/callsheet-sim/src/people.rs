@@ -76,7 +76,7 @@ impl People {
                 self.an_edit_stands(run, list)
             }
             Event::TaskDropped(events::TaskDropped { task }) if part(run, task).is_some() => {
-                let removed = part(run, task).is_some_and(|op| op.removed);
+                let removed = part(run, task).is_some_and(|op| op.state() == State::Dropped);
                 if removed { Ok(()) } else { Err(format!("what a person said stands: the item {task} was removed")) }
             }
             Event::TaskDropped(events::TaskDropped { task }) => match run.task(task).map(|task| task.state()) {

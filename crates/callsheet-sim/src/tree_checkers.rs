@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use callsheet_core::events::{self, Event, LogEntry};
 use callsheet_core::nouns::Slug;
 use callsheet_core::record::{CallFault, CallKey, EffectKey, Outcome};
-use callsheet_core::run::{Effect, OpState, Run, Stage, TaskRun};
+use callsheet_core::run::{Effect, Run, Stage, TaskRun};
 use callsheet_core::template::{ReturnStatus, TaskResult};
 
 use crate::checkers::Kept;
@@ -132,7 +132,7 @@ pub fn subtasks_are_bounded(run: &Run) -> Kept {
         return Err(format!("subtasks are bounded: {} at depth {}", deep.id, deep.depth));
     }
     for op in operators.iter() {
-        let waits = operators.children(op).any(|child| child.place.is_subtask() && child.closed.is_none());
+        let waits = operators.children(op).any(|child| child.place.is_subtask() && !child.is_closed());
         let Some(leaf) = op.leaf().filter(|_| waits) else { continue };
         let outstanding = run.outstanding();
         let asked =
@@ -165,7 +165,7 @@ pub fn the_result_fits_the_outcome(run: &Run, result: Option<&TaskResult>) -> Ke
     if result.status == ReturnStatus::Failed && result.error.is_none() {
         return Err("the result fits the outcome: it failed without an error".to_owned());
     }
-    let open = run.operators().iter().find(|op| op.state != OpState::Closed);
+    let open = run.operators().iter().find(|op| !op.is_closed());
     match open {
         Some(op) if outcome == Outcome::Complete => {
             Err(format!("the result fits the outcome: {} is open at the end", op.id))

@@ -178,7 +178,7 @@ fn of_tree(
             let names: Vec<&str> = operators.iter().map(|op| op.id.as_str()).collect();
             return Err(unknown(id, slug.as_str(), &names));
         };
-        let ended = |run: &Run| run.operators().get(&op.id).is_some_and(|op| op.closed.is_some() && !op.former);
+        let ended = |run: &Run| run.operators().get(&op.id).is_some_and(|op| op.is_closed());
         if ended(run) && !ended(&preview) {
             // It comes back with the resume or with a task that was named before.
             continue;
@@ -190,7 +190,7 @@ fn of_tree(
 }
 
 fn refusal_of_part(preview: &Run, op: &NodeInstance, wish: SteerAction, id: &RunId) -> Refusal {
-    let (slug, ended) = (&op.id, op.closed.is_some() && !op.former);
+    let (slug, ended) = (&op.id, op.is_closed());
     if wish == SteerAction::Drop {
         let around = preview.names_around(slug);
         let item = around.iter().find(|name| with(preview, wish.event(name)).is_some());

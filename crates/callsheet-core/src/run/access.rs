@@ -269,11 +269,10 @@ impl Run {
             return task.state();
         }
         let is_former = op.reparse.is_some() || op.leaf().as_ref() != Some(&task.task.slug);
-        match &op.closed {
+        match op.state() {
             _ if is_former => State::Failed,
-            Some(_) if op.failed() => State::Failed,
-            Some(_) => State::Done,
-            None => State::Running,
+            state if state.is_ended() => state,
+            _ => State::Running,
         }
     }
 

@@ -184,25 +184,25 @@ impl Explainer<'_> {
     fn of_op(&self, op: &NodeInstance) -> Why {
         let run = self.run;
         let leaf = op.leaf().and_then(|slug| run.tasks.get(&slug));
-        if op.state == OpState::Closed {
+        if op.state().is_ended() {
             let failure = leaf.and_then(|leaf| leaf.failure()).filter(|_| op.failed());
             return Why::Ended {
-                state: if op.failed() { State::Failed } else { State::Done },
+                state: op.state(),
                 reason: failure.map(|failure| failure.reason.clone()).unwrap_or_default(),
                 cause: run.operators.children(op).find(|part| op.failed() && part.failed()).map(|part| part.id.clone()),
             };
         }
-        if let (OpState::Open, Some(leaf)) = (op.state, leaf.filter(|leaf| !leaf.state().is_ended())) {
+        if let (OpState::Open, Some(leaf)) = (&op.phase, leaf.filter(|leaf| !leaf.state().is_ended())) {
             return self.of_task(leaf);
         }
-        let slot = || matches!(op.state, OpState::Due(_)).then(|| self.slot());
+        let slot = || matches!(op.phase, OpState::Due(_)).then(|| self.slot());
         let why = self.at_work(&op.id).or_else(|| self.comes_first(None)).or_else(|| self.no_list());
         why.or_else(slot).or_else(|| self.parts(op)).unwrap_or(Why::Unknown)
     }
 
     /// The reason, if a task of the tree waits for parts that have not returned.
     fn parts(&self, op: &NodeInstance) -> Option<Why> {
-        let open = self.run.operators.children(op).filter(|part| part.state != OpState::Closed);
+        let open = self.run.operators.children(op).filter(|part| !part.state().is_ended());
         waits_for(open.map(|part| &part.id))
     }
 
@@ -356,7 +356,7 @@ impl Explainer<'_> {
                 ToolState::Mounted(number) => run.operators.top_of(number),
                 _ => None,
             });
-            waits_for(tops.filter(|top| top.closed.is_none()).map(|top| &top.id))
+            waits_for(tops.filter(|top| !top.is_closed()).map(|top| &top.id))
         })
     }
 

@@ -52,7 +52,7 @@ impl Mounts<'_> {
         let top = mount.and_then(|number| self.0.operators.top_of(number));
         let ms = top.map_or(0, |top| top.clock.spent_ms(now));
         let communication =
-            top.and_then(|top| top.closed.as_ref()).is_some_and(|closed| closed.outcome == Outcome::Unreachable);
+            top.and_then(|top| top.closed()).is_some_and(|closed| closed.outcome == Outcome::Unreachable);
         let Some(exec) = self.0.tasks.get_mut(task).and_then(|task| task.run_mut(run)) else { return };
         if let Some(tool) = exec.call_mut(call) {
             (tool.ms, tool.mount) = (ms, mount);
@@ -132,7 +132,7 @@ pub(super) fn check_mount(run: &Run, caller: &Caller, tree: &Tree) -> Result<(),
 /// Checks whether the call of a template may end. If `failed`, it need not have begun.
 pub(super) fn check_return(run: &Run, caller: &Caller, failed: bool) -> Result<(), Reject> {
     let may_return = template_call(run, caller).is_some_and(|tool| match tool.state {
-        ToolState::Mounted(number) => run.operators.top_of(number).is_some_and(|top| top.closed.is_some()),
+        ToolState::Mounted(number) => run.operators.top_of(number).is_some_and(|top| top.is_closed()),
         _ => false,
     });
     if may_return || failed && may_mount(run, caller) {
@@ -163,7 +163,7 @@ pub(super) fn failed_calls(run: &Run, task: &Slug, skills: &BTreeMap<String, Ski
     }
     let failed = calls.into_iter().map(|(exec, call, mount)| {
         let mount = mount?;
-        let top = run.operators.top_of(mount).filter(|top| !top.former)?;
+        let top = run.operators.top_of(mount).filter(|top| !top.is_former())?;
         let caller = Caller { task: task.clone(), run: exec, call };
         (top.failed() || run.operators.has_failed_items(top)).then_some(FailedCall { caller, mount, op: top.number })
     });
@@ -183,7 +183,7 @@ pub(super) fn call_of(run: &Run, slug: &Slug, how: Redo) -> Result<FailedCall, R
     let is_of_call = |tool: &ToolRun| tool.state == ToolState::Mounted(mount) || tool.mount == Some(mount);
     let waits = task.run(&caller.run).and_then(|exec| exec.call(&caller.call)).is_some_and(is_of_call);
     let ended = task.state().is_ended() && !matches!(task.state(), State::Failed | State::Done);
-    if op.closed.is_none() || op.former || !waits || ended {
+    if !op.is_closed() || !waits || ended {
         return Err(refused());
     }
     run.operators.redone(op.number, how)?;

@@ -14,7 +14,7 @@ use super::execution::Execution;
 use super::explain::{Explainer, Why};
 use super::failure::Cause;
 use super::mounts::{FailedCall, failed_calls};
-use super::operators::{NodeInstance, OpState, Redo, TreeQuery, limit_of_error};
+use super::operators::{NodeInstance, Redo, TreeQuery, limit_of_error};
 use super::scheduler::exclusive_tool;
 use super::state::{Stage, State};
 use super::task::TaskRun;
@@ -35,7 +35,7 @@ impl Run {
     /// lists. In a template run, every opened task that is open or failed.
     pub fn not_done(&self) -> Vec<&Slug> {
         if self.operators.tree().is_some() {
-            let open = self.operators.iter().filter(|op| op.state != OpState::Closed || op.failed());
+            let open = self.operators.iter().filter(|op| !op.is_closed() || op.failed());
             return open.map(|op| &op.id).collect();
         }
         let of_list = |task: &&TaskRun| task.is_own() && !matches!(task.state(), State::Done | State::Dropped);
@@ -73,7 +73,7 @@ impl Run {
     /// The tasks that were opened for calls of a task and have not returned.
     fn open_below(&self, task: &Slug) -> impl Iterator<Item = &Slug> {
         let of_task = |op: &&NodeInstance| self.operators.caller(op.mount).is_some_and(|caller| caller.task == *task);
-        let open = self.operators.iter().filter(|op| op.state != OpState::Closed);
+        let open = self.operators.iter().filter(|op| !op.is_closed());
         open.filter(of_task).map(|op| &op.id)
     }
 
@@ -148,7 +148,7 @@ impl Run {
     /// The tasks of the list that failed because a limit ended the template that they call.
     pub fn failed_by_limits_of_calls(&self) -> Vec<Slug> {
         let by_limit = |call: &FailedCall| {
-            let top = self.operators.top_of(call.mount).and_then(|top| top.closed.as_ref());
+            let top = self.operators.top_of(call.mount).and_then(|top| top.closed());
             top.is_some_and(|closed| closed.outcome == Outcome::LimitReached)
         };
         let ended = |task: &&TaskRun| {
@@ -161,9 +161,7 @@ impl Run {
     /// Whether a person may repeat an ended task.
     pub fn may_retry(&self, task: &Slug) -> bool {
         match (self.operators.tree(), self.operators.named(task)) {
-            (Some(_), Some(op)) => {
-                op.closed.is_some() && !op.former && self.operators.redone(op.number, Redo::Again).is_ok()
-            }
+            (Some(_), Some(op)) => op.is_closed() && self.operators.redone(op.number, Redo::Again).is_ok(),
             (None, Some(_)) => check_part(self, task, Redo::Again).is_ok(),
             (Some(_), None) => false,
             (None, None) => check_redo(self, task).is_ok(),
@@ -183,7 +181,7 @@ impl Run {
     /// The tasks whose changes are in files and that `after`, a later state of this run, repeats.
     pub fn changes_again(&self, after: &Self) -> Vec<Slug> {
         let again = |task: &Slug| match (self.operators.of_leaf(task), after.operators.of_leaf(task)) {
-            (Some(before), Some(now)) => !before.former && (now.former || now.attempt > before.attempt),
+            (Some(before), Some(now)) => !before.is_former() && (now.is_former() || now.attempt > before.attempt),
             _ => {
                 let ended = |run: &Self| run.tasks.get(task).is_some_and(|task| task.state().is_ended());
                 ended(self) && !ended(after)

@@ -27,7 +27,7 @@ impl<'a> TreeCheck<'a> {
         let operators = &self.0.operators;
         let op = operators.named(slug).ok_or_else(|| Reject::UnknownTask(slug.clone()))?;
         let works = matches!(self.0.stage(), Stage::Operate | Stage::Conclude(_));
-        if !works || op.closed.is_none() || op.former {
+        if !works || !op.is_closed() {
             return Err(how.refused(slug));
         }
         operators.redone(op.number, how).map(|_| ())
@@ -37,9 +37,7 @@ impl<'a> TreeCheck<'a> {
     pub fn evaluated(self, task: &Slug, n: u32, step: &Step) -> Result<(), Reject> {
         let not_in_flight = || Reject::NotInFlight(EffectKey::Evaluate { task: task.clone(), n });
         let due = match self.op(task)? {
-            NodeInstance { state: OpState::Due(moment), evaluations, former: false, .. } if *evaluations == n => {
-                *moment
-            }
+            NodeInstance { phase: OpState::Due(moment), evaluations, .. } if *evaluations == n => *moment,
             _ => return Err(not_in_flight()),
         };
         if !self.0.stage().is_working() {
@@ -61,7 +59,7 @@ impl<'a> TreeCheck<'a> {
         if !self.0.stage().is_working() {
             return Err(Reject::Concluding);
         }
-        let expected = op.state == OpState::Seeking && op.lookups == n && !op.former;
+        let expected = op.phase == OpState::Seeking && op.lookups == n;
         if expected && self.0.in_flight.contains(&key) { Ok(()) } else { Err(Reject::NotInFlight(key)) }
     }
 

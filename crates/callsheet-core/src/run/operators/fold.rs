@@ -76,21 +76,18 @@ impl Trees<'_> {
             place,
             template,
             depth,
-            state: OpState::Gathering,
+            phase: OpState::Gathering,
             evaluations: 0,
             seeks: None,
             lookups: 0,
             retrieval: None,
             tells_empty_index: false,
             opened: None,
-            closed: None,
             children: Vec::new(),
             tally: Tally::default(),
             iteration: 1,
             attempt: 1,
             retried: 0,
-            removed: false,
-            former: false,
             continues: false,
             asked_anew: false,
             attempts: Vec::new(),
@@ -114,7 +111,7 @@ impl Trees<'_> {
 
     /// The same for all that have not come back.
     pub(super) fn note_all_limits(&mut self) {
-        let open = self.0.operators.iter().filter(|op| op.closed.is_none()).map(|op| op.number);
+        let open = self.0.operators.iter().filter(|op| !op.state().is_ended()).map(|op| op.number);
         open.collect::<Vec<_>>().into_iter().for_each(|number| self.note_limits(number));
     }
 
@@ -124,28 +121,25 @@ impl Trees<'_> {
         match step {
             Step::Opened(opened) => self.op_opened(number, opened),
             Step::Seeks { request } => self.op_seeks(number, request),
-            Step::Matches => self.change_op(number, |op| op.state = OpState::Matching),
+            Step::Matches => self.change_op(number, |op| op.phase = OpState::Matching),
             Step::GoesOn => self.change_op(number, |op| {
                 op.iteration = op.iteration.saturating_add(1);
-                op.state = OpState::Open;
+                op.phase = OpState::Open;
             }),
             Step::Again { result, issues } => self.op_again(number, result, issues.clone()),
             Step::Reparse { result, ask } => self.change_op(number, |op| {
                 let reparse = Reparse { first: result.clone(), ask: (**ask).clone(), grown: None };
                 op.reparse = Some(Box::new(reparse));
-                op.state = OpState::Open;
+                op.phase = OpState::Open;
             }),
             Step::Regrown { called } => self.change_op(number, |op| {
                 if let Some(reparse) = &mut op.reparse {
                     reparse.grown = Some((**called).clone());
                 }
-                op.state = OpState::Open;
+                op.phase = OpState::Open;
             }),
             Step::Closed(closed) => {
-                self.change_op(number, |op| {
-                    op.closed = Some(closed.clone());
-                    op.state = OpState::Closed;
-                });
+                self.change_op(number, |op| op.phase = OpState::Closed(closed.clone()));
                 self.answer_call(number, closed);
                 self.answer_caller(number);
             }
@@ -172,7 +166,7 @@ impl Trees<'_> {
     fn op_opened(&mut self, number: usize, opened: &Opened) {
         self.change_op(number, |op| {
             op.opened = Some(opened.clone());
-            op.state = OpState::Open;
+            op.phase = OpState::Open;
         });
         self.list_leaf(number);
     }
@@ -183,7 +177,7 @@ impl Trees<'_> {
             op.attempts.push(result.clone());
             op.attempt = op.attempt.saturating_add(1);
             op.issues = issues;
-            op.state = OpState::Open;
+            op.phase = OpState::Open;
         });
         self.list_leaf(number);
     }
@@ -251,15 +245,15 @@ impl super::Operators {
     /// Retires the trees of a task's calls, because the task is repeated as a whole.
     pub(in crate::run) fn retire(&mut self, task: &Slug) {
         let is_of = |op: &NodeInstance| self.caller(op.mount).is_some_and(|caller| caller.task == *task);
-        let former: Vec<usize> = self.list.iter().filter(|op| !op.former && is_of(op)).map(|op| op.number).collect();
-        former.into_iter().for_each(|number| self.list.change(number, |op| op.former = true));
+        let former: Vec<usize> = self.list.iter().filter(|op| !op.is_former() && is_of(op)).map(|op| op.number).collect();
+        former.into_iter().for_each(|number| self.list.change(number, |op| op.phase = OpState::Former));
     }
 
     /// Retires everything that was opened for open calls of a task, or of one execution of it. Returns the leaves.
     pub(in crate::run) fn abandon(&mut self, task: &Slug, run: Option<&ExecutionId>) -> Vec<Slug> {
         let is_of = |caller: &Caller| caller.task == *task && run.is_none_or(|run| caller.run == *run);
         let of_caller = |mount: &Mount| mount.caller.as_ref().is_some_and(is_of);
-        let is_open = |top: usize| self.list.get(top).is_some_and(|top| top.closed.is_none() && !top.former);
+        let is_open = |top: usize| self.list.get(top).is_some_and(|top| !top.state().is_ended());
         let gone: Vec<usize> = (0..)
             .zip(&self.mounts)
             .filter(|(_, mount)| of_caller(mount) && is_open(mount.top))
@@ -269,7 +263,7 @@ impl super::Operators {
             return Vec::new();
         }
         let former: Vec<usize> = self.list.iter().filter(|op| gone.contains(&op.mount)).map(|op| op.number).collect();
-        former.into_iter().for_each(|number| self.list.change(number, |op| op.former = true));
+        former.into_iter().for_each(|number| self.list.change(number, |op| op.phase = OpState::Former));
         let of_gone = |number: &usize| self.list.get(*number).is_some_and(|op| gone.contains(&op.mount));
         self.leaves.iter().filter(|(_, number)| of_gone(number)).map(|(leaf, _)| leaf.clone()).collect()
     }

@@ -34,9 +34,9 @@ use std::sync::Arc;
 use crate::nouns::{BlobId, ExecutionId, Slug};
 use crate::record::{Closed, Opened, Plan, Retrieval, Tree};
 use crate::template::operators::{ChildSlot, EvalPhase, Move, Part, Parts, Tally, Work};
-use crate::template::{Node, Template};
+use crate::template::{Node, ReturnStatus, Template};
 
-use super::state::Stopwatch;
+use super::state::{State, Stopwatch};
 
 use nodes::Nodes;
 
@@ -48,8 +48,8 @@ pub(in crate::run) use tree::{TreeQuery, Trees};
 pub use items::{FOR_EACH, ITEMS};
 pub use subtask::{SPAWN_SUBTASK, SUBTASK_REQUEST};
 
-/// The state of a tree task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a tree task does, with the data that it needs for that.
+#[derive(Clone, Debug, PartialEq)]
 pub enum OpState {
     /// The operators nested in its inputs or arguments are running.
     Gathering,
@@ -62,7 +62,33 @@ pub enum OpState {
     /// Its children, or its leaf, are running.
     Open,
     /// It has returned.
-    Closed,
+    Closed(Closed),
+    /// It has returned, and a person removed it or something that contains it.
+    Removed(Closed),
+    /// The task that contains it began again without it.
+    Former,
+}
+
+impl OpState {
+    /// How it returned.
+    pub fn closed(&self) -> Option<&Closed> {
+        match self {
+            Self::Closed(closed) | Self::Removed(closed) => Some(closed),
+            _ => None,
+        }
+    }
+
+    /// Its state in the table of spec 2.10.
+    pub fn state(&self) -> State {
+        match self {
+            Self::Gathering => State::Waiting,
+            Self::Due(EvalPhase::Open) | Self::Seeking | Self::Matching => State::Refining,
+            Self::Due(EvalPhase::Judge | EvalPhase::Close) | Self::Open => State::Running,
+            Self::Closed(closed) if closed.status == ReturnStatus::Failed => State::Failed,
+            Self::Closed(_) => State::Done,
+            Self::Removed(_) | Self::Former => State::Dropped,
+        }
+    }
 }
 
 /// A failed task that a model splits.
@@ -93,8 +119,8 @@ pub struct NodeInstance {
     pub template: String,
     /// The nesting depth of subtasks. 0 for the top task.
     pub depth: u32,
-    /// Its state.
-    pub state: OpState,
+    /// What it does.
+    pub phase: OpState,
     /// The number of evaluations so far.
     pub evaluations: u32,
     /// The lookup that is outstanding for it, if there is one.
@@ -107,8 +133,6 @@ pub struct NodeInstance {
     pub tells_empty_index: bool,
     /// The result of opening it.
     pub opened: Option<Opened>,
-    /// The result of closing it.
-    pub closed: Option<Closed>,
     /// The numbers of its children, in the order in which they were opened.
     pub children: Vec<usize>,
     /// How many of its children are in which state, without those nested in its inputs.
@@ -119,10 +143,6 @@ pub struct NodeInstance {
     pub attempt: u32,
     /// The number of handlers before a person last had it repeated.
     pub retried: u32,
-    /// Whether the task that contains it began again without it.
-    pub former: bool,
-    /// Whether a person removed it, or something that contains it, after it failed. It does not count as failed then.
-    pub removed: bool,
     /// Whether its limit was raised, so that a repetition continues after its last part.
     pub continues: bool,
     /// Whether a person last had it repeated. Calls of it and below it then reuse no earlier reply.
@@ -148,7 +168,7 @@ impl NodeInstance {
 
     /// Whether a person has replaced or removed what one of its leaves did.
     pub fn is_replaced(&self, leaf: &Slug) -> bool {
-        self.former || self.removed || (1..=self.retried).any(|attempt| leaf::slug(&self.id, attempt) == *leaf)
+        self.state() == State::Dropped || (1..=self.retried).any(|attempt| leaf::slug(&self.id, attempt) == *leaf)
     }
 
     /// Numbers of its children without those that are nested in its inputs, which are opened before it.
@@ -157,10 +177,34 @@ impl NodeInstance {
         self.children.get(nested..).unwrap_or_default()
     }
 
+    /// Its state in the table of spec 2.10.
+    pub fn state(&self) -> State {
+        self.phase.state()
+    }
+
+    /// How it returned.
+    pub fn closed(&self) -> Option<&Closed> {
+        self.phase.closed()
+    }
+
+    /// Whether it has returned.
+    pub fn is_closed(&self) -> bool {
+        self.closed().is_some()
+    }
+
     /// Whether it returned without success and counts.
     pub fn failed(&self) -> bool {
-        !self.removed
-            && self.closed.as_ref().is_some_and(|closed| closed.status == crate::template::ReturnStatus::Failed)
+        self.state() == State::Failed
+    }
+
+    /// Whether its failure ends every task above it.
+    pub fn is_fatal(&self) -> bool {
+        matches!(&self.phase, OpState::Closed(closed) if closed.fatal)
+    }
+
+    /// Whether the task that contains it began again without it.
+    pub fn is_former(&self) -> bool {
+        self.phase == OpState::Former
     }
 }
 
@@ -227,7 +271,7 @@ impl Operators {
 
     /// The tree tasks in the order in which they were opened, without those that no longer count.
     pub fn iter(&self) -> impl Iterator<Item = &NodeInstance> {
-        self.list.iter().filter(|op| !op.former)
+        self.list.iter().filter(|op| !op.is_former())
     }
 
     /// The tree tasks that were opened and have not returned.
@@ -401,10 +445,10 @@ impl NodeInstance {
         Part {
             number: self.number,
             place: self.place,
-            closed: self.closed.is_some(),
+            closed: self.is_closed(),
             failed: self.failed(),
-            fatal: !self.removed && self.closed.as_ref().is_some_and(|closed| closed.fatal),
-            removed: self.removed,
+            fatal: self.is_fatal(),
+            removed: matches!(self.phase, OpState::Removed(_)),
         }
     }
 }

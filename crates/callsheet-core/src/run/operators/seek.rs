@@ -30,7 +30,7 @@ impl Trees<'_> {
         self.change_op(number, |op| {
             op.seeks = Some(request.clone());
             op.lookups = op.lookups.saturating_add(1);
-            op.state = OpState::Seeking;
+            op.phase = OpState::Seeking;
         });
     }
 
@@ -47,7 +47,7 @@ impl Trees<'_> {
             }
             op.retrieval = Some(retrieval.clone());
             op.evaluations = op.evaluations.saturating_add(1);
-            op.state = OpState::Due(EvalPhase::Open);
+            op.phase = OpState::Due(EvalPhase::Open);
         });
     }
 }

@@ -150,5 +150,5 @@ fn is_ended(run: &Run, slug: &Slug) -> bool {
 
 /// The part of a template with this name, or whose leaf has it.
 pub(crate) fn part<'a>(run: &'a Run, task: &Slug) -> Option<&'a NodeInstance> {
-    run.operators().get(task).or_else(|| run.operators().of_leaf(task))
+    run.operators().get(task)
 }

@@ -61,7 +61,7 @@ impl TreeWitness {
 
     fn uncharge(&mut self, run: &Run, key: &CallKey) {
         let in_flight = run.is_in_flight(&EffectKey::Ask(key.clone()));
-        let op = key.task.as_ref().filter(|_| in_flight).and_then(|task| run.operators().of_leaf(task));
+        let op = key.task.as_ref().filter(|_| in_flight).and_then(|task| run.operators().get(task));
         for above in op.into_iter().flat_map(|op| run.operators().ancestry(op)) {
             *self.calls.entry(above.id.clone()).or_default() -= 1;
         }
@@ -69,7 +69,7 @@ impl TreeWitness {
 
     fn charge(&mut self, run: &Run, task: &Slug, calls: u32, tokens: u64) {
         let operators = run.operators();
-        let Some(op) = operators.of_leaf(task) else { return };
+        let Some(op) = operators.get(task) else { return };
         for above in operators.ancestry(op) {
             *self.calls.entry(above.id.clone()).or_default() += calls;
             *self.tokens.entry(above.id.clone()).or_default() += tokens;
@@ -80,7 +80,7 @@ impl TreeWitness {
     /// 9, budget tree).
     fn no_token_is_overspent(&self, run: &Run, task: &Slug) -> Kept {
         let operators = run.operators();
-        let Some(op) = operators.of_leaf(task) else { return Ok(()) };
+        let Some(op) = operators.get(task) else { return Ok(()) };
         let over = operators.ancestry(op).find(|above| {
             let tokens = self.tokens.get(&above.id).copied().unwrap_or(0);
             operators.node(above).and_then(|node| node.limits.max_tokens).is_some_and(|most| tokens > most)
@@ -93,7 +93,7 @@ impl TreeWitness {
     /// The calls and tokens of a task and of every task above it stay within their limits (spec 9, budget tree).
     fn no_budget_is_passed(&self, run: &Run, task: &Slug) -> Kept {
         let operators = run.operators();
-        let Some(op) = operators.of_leaf(task) else { return Ok(()) };
+        let Some(op) = operators.get(task) else { return Ok(()) };
         for above in operators.ancestry(op) {
             let Some(node) = operators.node(above) else { continue };
             let calls = self.calls.get(&above.id).copied().unwrap_or(0);
@@ -114,7 +114,7 @@ impl TreeWitness {
 /// # Errors
 /// Two are at work.
 pub fn writers_never_overlap(run: &Run) -> Kept {
-    let leaves = run.all_tasks().filter(|task| run.operators().of_leaf(&task.task.slug).is_some());
+    let leaves = run.all_tasks().filter(|task| run.operators().get(&task.task.slug).is_some());
     let works = |task: &&TaskRun| task.runs.iter().any(|exec| exec.attempts.admitted) && run.can_write(task);
     let working = leaves.filter(works);
     let working: Vec<&str> = working.map(|task| task.task.slug.as_str()).collect();

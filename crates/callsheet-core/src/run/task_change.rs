@@ -11,6 +11,7 @@ use super::Run;
 use super::execution::{Execution, ToolState};
 use super::failure::Failure;
 use super::ideal::Ideal;
+use super::ledger::Holder;
 use super::refused::RefusedMove;
 use super::state::State;
 use super::task::{Notice, ReferenceCheck, Refined, RemovedBy, TaskPhase, TaskRun};
@@ -71,7 +72,7 @@ impl TaskChange<'_> {
             }
         }
         let revision = run.changes.revision();
-        run.ledger.open_task(&slug, None);
+        run.ledger.open(&slug, Holder::Task(slug.clone()), None);
         let plan_complete = run.sheet.goals().plan_complete;
         let Some(task) = run.tasks.get_mut(&slug) else { return };
         let relisted = is_problem && is_same_work(&task.task, &planned.task);

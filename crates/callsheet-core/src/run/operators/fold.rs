@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::nouns::{BlobId, ExecutionId, Slug};
-use crate::record::{Opened, Step, Tree};
+use crate::record::{Step, Tree};
 use crate::template::operators::{ChildSlot, Tally, Work};
 use crate::template::{InputSource, Node};
 
@@ -12,6 +12,7 @@ use super::items;
 use super::slugs::{below_caller, extended, slug_of};
 use super::tree::Trees;
 use super::{Caller, Mount, NodeInstance, OpState, Reparse};
+use crate::run::ledger::Holder;
 use crate::run::{CallReuse, Stage, Stopwatch};
 
 impl Trees<'_> {
@@ -66,7 +67,8 @@ impl Trees<'_> {
             };
             self.0.operators.free(base)
         };
-        self.0.ledger.open_op(number, parent, caller.as_ref().map(|caller| &caller.task));
+        let above = parent.and_then(|number| self.0.operators.at(number)).map(|above| &above.id);
+        self.0.ledger.open(&id, Holder::Part(number), above.or(caller.as_ref().map(|caller| &caller.task)));
         self.0.operators.numbers.insert(id.clone(), number);
         self.0.operators.list.push(NodeInstance {
             id,
@@ -117,32 +119,31 @@ impl Trees<'_> {
 
     /// Applies an evaluation of a tree task.
     pub fn evaluated(&mut self, task: &Slug, step: &Step) {
-        let Some(number) = self.0.operators.numbers.get(task).copied() else { return };
-        match step {
-            Step::Opened(opened) => self.op_opened(number, opened),
-            Step::Seeks { request } => self.op_seeks(number, request),
-            Step::Matches => self.change_op(number, |op| op.phase = OpState::Matching),
-            Step::GoesOn => self.change_op(number, |op| {
-                op.iteration = op.iteration.saturating_add(1);
-                op.phase = OpState::Open;
-            }),
-            Step::Again { result, issues } => self.op_again(number, result, issues.clone()),
-            Step::Reparse { result, ask } => self.change_op(number, |op| {
-                let reparse = Reparse { first: result.clone(), ask: (**ask).clone(), grown: None };
-                op.reparse = Some(Box::new(reparse));
-                op.phase = OpState::Open;
-            }),
-            Step::Regrown { called } => self.change_op(number, |op| {
-                if let Some(reparse) = &mut op.reparse {
-                    reparse.grown = Some((**called).clone());
+        let Some(op) = self.0.operators.get(task) else { return };
+        let (number, Some(next)) = (op.number, op.phase.after(step)) else { return };
+        self.change_op(number, |op| {
+            op.phase = next;
+            match step {
+                Step::Opened(opened) => op.opened = Some((**opened).clone()),
+                Step::Seeks { request } => op.seek(request),
+                Step::GoesOn => op.iteration = op.iteration.saturating_add(1),
+                Step::Again { result, issues } => op.try_again(result, issues.as_ref()),
+                Step::Reparse { result, ask } => {
+                    op.reparse = Some(Box::new(Reparse { first: result.clone(), ask: (**ask).clone(), grown: None }));
                 }
-                op.phase = OpState::Open;
-            }),
+                Step::Regrown { called } => {
+                    op.reparse.iter_mut().for_each(|reparse| reparse.grown = Some((**called).clone()));
+                }
+                Step::Matches | Step::Closed(_) => {}
+            }
+        });
+        match step {
+            Step::Opened(_) | Step::Again { .. } => self.list_leaf(number),
             Step::Closed(closed) => {
-                self.change_op(number, |op| op.phase = OpState::Closed(closed.clone()));
                 self.answer_call(number, closed);
                 self.answer_caller(number);
             }
+            _ => {}
         }
     }
 
@@ -158,34 +159,13 @@ impl Trees<'_> {
         self.0.operators.list.change(number, change);
         let Some(op) = self.0.operators.list.get(number) else { return };
         // The state that people see depends on the verdict.
-        for attempt in 1..=op.attempt {
-            self.0.tasks.touch(&super::leaf::slug(&op.id, attempt));
-        }
-    }
-
-    fn op_opened(&mut self, number: usize, opened: &Opened) {
-        self.change_op(number, |op| {
-            op.opened = Some(opened.clone());
-            op.phase = OpState::Open;
-        });
-        self.list_leaf(number);
-    }
-
-    /// Starts another handler with a session and counters of its own (spec 15).
-    fn op_again(&mut self, number: usize, result: &BlobId, issues: Option<BlobId>) {
-        self.change_op(number, |op| {
-            op.attempts.push(result.clone());
-            op.attempt = op.attempt.saturating_add(1);
-            op.issues = issues;
-            op.phase = OpState::Open;
-        });
-        self.list_leaf(number);
+        op.leaves().for_each(|leaf| self.0.tasks.touch(&leaf));
     }
 
     /// Adds the task of a leaf to the only step, or below the task that called its template.
     pub(super) fn list_leaf(&mut self, number: usize) {
         let Some(op) = self.0.operators.at(number) else { return };
-        let node = self.0.operators.node(op);
+        let (op_id, node) = (op.id.clone(), self.0.operators.node(op));
         let caller = self.0.operators.caller(op.mount).map(|caller| caller.task.clone());
         let Some(mut task) = super::leaf::task(op) else { return };
         if let Some(node) = node {
@@ -200,8 +180,8 @@ impl Trees<'_> {
             items::approve_as(&mut task, caller);
         }
         let slug = task.task.slug.clone();
-        self.0.ledger.open_task(&slug, Some(number));
-        self.0.operators.leaves.insert(slug.clone(), number);
+        self.0.ledger.share(&slug, &op_id);
+        self.0.operators.numbers.insert(slug.clone(), number);
         task.below.clone_from(&caller);
         self.0.tasks.insert(slug.clone(), task);
         match caller {
@@ -211,10 +191,19 @@ impl Trees<'_> {
     }
 }
 
+impl NodeInstance {
+    /// Starts another handler with a session and counters of its own (spec 15).
+    fn try_again(&mut self, result: &BlobId, issues: Option<&BlobId>) {
+        self.attempts.push(result.clone());
+        self.attempt = self.attempt.saturating_add(1);
+        self.issues = issues.cloned();
+    }
+}
+
 impl super::Operators {
     /// The slug itself, or the slug with a number if it is in use.
     fn free(&self, base: Slug) -> Slug {
-        let is_free = |slug: &Slug| !self.numbers.contains_key(slug) && !self.leaves.contains_key(slug);
+        let is_free = |slug: &Slug| !self.numbers.contains_key(slug);
         if is_free(&base) {
             return base;
         }
@@ -245,7 +234,8 @@ impl super::Operators {
     /// Retires the trees of a task's calls, because the task is repeated as a whole.
     pub(in crate::run) fn retire(&mut self, task: &Slug) {
         let is_of = |op: &NodeInstance| self.caller(op.mount).is_some_and(|caller| caller.task == *task);
-        let former: Vec<usize> = self.list.iter().filter(|op| !op.is_former() && is_of(op)).map(|op| op.number).collect();
+        let former: Vec<usize> =
+            self.list.iter().filter(|op| !op.is_former() && is_of(op)).map(|op| op.number).collect();
         former.into_iter().for_each(|number| self.list.change(number, |op| op.phase = OpState::Former));
     }
 
@@ -263,9 +253,10 @@ impl super::Operators {
             return Vec::new();
         }
         let former: Vec<usize> = self.list.iter().filter(|op| gone.contains(&op.mount)).map(|op| op.number).collect();
+        let of_gone = former.iter().filter_map(|number| self.list.get(*number));
+        let leaves = of_gone.flat_map(NodeInstance::leaves).collect();
         former.into_iter().for_each(|number| self.list.change(number, |op| op.phase = OpState::Former));
-        let of_gone = |number: &usize| self.list.get(*number).is_some_and(|op| gone.contains(&op.mount));
-        self.leaves.iter().filter(|(_, number)| of_gone(number)).map(|(leaf, _)| leaf.clone()).collect()
+        leaves
     }
 
     /// The operators that are nested in the inputs and arguments of a node.

@@ -32,7 +32,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::nouns::{BlobId, ExecutionId, Slug};
-use crate::record::{Closed, Opened, Plan, Retrieval, Tree};
+use crate::record::{Closed, Opened, Plan, Retrieval, Step, Tree};
 use crate::template::operators::{ChildSlot, EvalPhase, Move, Part, Parts, Tally, Work};
 use crate::template::{Node, ReturnStatus, Template};
 
@@ -76,6 +76,20 @@ impl OpState {
             Self::Closed(closed) | Self::Removed(closed) => Some(closed),
             _ => None,
         }
+    }
+
+    /// What comes after an evaluation. `None` if the evaluation was not outstanding.
+    fn after(&self, step: &Step) -> Option<Self> {
+        let Self::Due(due) = self else { return None };
+        let (of, next) = match step {
+            Step::Closed(closed) => return Some(Self::Closed(closed.clone())),
+            Step::Opened(_) => (EvalPhase::Open, Self::Open),
+            Step::Seeks { .. } => (EvalPhase::Open, Self::Seeking),
+            Step::Matches => (EvalPhase::Open, Self::Matching),
+            Step::GoesOn | Step::Regrown { .. } => (EvalPhase::Judge, Self::Open),
+            Step::Again { .. } | Step::Reparse { .. } => (EvalPhase::Close, Self::Open),
+        };
+        (*due == of).then_some(next)
     }
 
     /// Its state in the table of spec 2.10.
@@ -166,6 +180,11 @@ impl NodeInstance {
         leaf.then(|| leaf::slug(&self.id, self.attempt))
     }
 
+    /// The tasks that have done its work so far, if it is a leaf.
+    pub(super) fn leaves(&self) -> impl Iterator<Item = Slug> {
+        (1..=self.attempt).map(|attempt| leaf::slug(&self.id, attempt))
+    }
+
     /// Whether a person has replaced or removed what one of its leaves did.
     pub fn is_replaced(&self, leaf: &Slug) -> bool {
         self.state() == State::Dropped || (1..=self.retried).any(|attempt| leaf::slug(&self.id, attempt) == *leaf)
@@ -234,9 +253,8 @@ struct Mount {
 pub struct Operators {
     mounts: Vec<Mount>,
     list: Nodes,
+    /// The numbers of tasks by their names and by those of their handlers and processes.
     numbers: BTreeMap<Slug, usize>,
-    /// The numbers of leaves, by their tasks.
-    leaves: BTreeMap<Slug, usize>,
     /// Whether a person was told that the index is empty.
     empty_index_told: bool,
     /// Whether a person had anything repeated.
@@ -264,6 +282,11 @@ impl Operators {
         self.mounts.get(mount)?.caller.as_ref()
     }
 
+    /// The call for which the tree of a task is executed.
+    pub fn caller_of(&self, part: usize) -> Option<&Caller> {
+        self.caller(self.at(part)?.mount)
+    }
+
     /// The top task of a tree, by the number of the tree.
     pub fn top_of(&self, mount: usize) -> Option<&NodeInstance> {
         self.list.get(self.mounts.get(mount)?.top)
@@ -284,19 +307,9 @@ impl Operators {
         self.list.get(number)
     }
 
-    /// The tree task with this name.
+    /// The tree task with this name, or whose handler or process has this name.
     pub fn get(&self, id: &Slug) -> Option<&NodeInstance> {
         self.list.get(*self.numbers.get(id)?)
-    }
-
-    /// The tree task whose leaf is the given task.
-    pub fn of_leaf(&self, task: &Slug) -> Option<&NodeInstance> {
-        self.list.get(*self.leaves.get(task)?)
-    }
-
-    /// The tree task with this name, or whose handler has this name.
-    pub(super) fn named(&self, slug: &Slug) -> Option<&NodeInstance> {
-        self.get(slug).or_else(|| self.of_leaf(slug))
     }
 
     /// Marks every task of every tree for examination.
@@ -314,8 +327,8 @@ impl Operators {
         self.list.tops().next().is_some()
     }
 
-    /// Tasks with limits of their own that have not come back, by number.
-    pub(super) fn limited(&self) -> impl Iterator<Item = usize> {
+    /// Tasks with limits of their own that have not come back.
+    pub(super) fn limited(&self) -> impl Iterator<Item = &NodeInstance> {
         self.list.limited()
     }
 
@@ -332,7 +345,7 @@ impl Operators {
     /// Whether two tasks are leaves at one place of a tree: successive handlers or processes, or those of a part that
     /// began again.
     pub(super) fn are_of_one_place(&self, one: &Slug, other: &Slug) -> bool {
-        let Some((one, other)) = self.of_leaf(one).zip(self.of_leaf(other)) else { return false };
+        let Some((one, other)) = self.get(one).zip(self.get(other)) else { return false };
         let caller = |op: &NodeInstance| self.caller(op.mount).map(|caller| &caller.task);
         caller(one) == caller(other)
             && self.ancestry(one).map(|op| &op.place).eq(self.ancestry(other).map(|op| &op.place))

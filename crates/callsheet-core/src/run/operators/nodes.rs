@@ -144,8 +144,8 @@ impl Nodes {
     }
 
     /// Those with limits of their own that have not come back.
-    pub fn limited(&self) -> impl Iterator<Item = usize> {
-        self.limited.iter().copied()
+    pub fn limited(&self) -> impl Iterator<Item = &NodeInstance> {
+        self.limited.iter().filter_map(|number| self.get(*number))
     }
 
     /// Top tasks that have not come back.

@@ -25,7 +25,7 @@ pub(in crate::run) fn split(limit: &str) -> Option<(Slug, &str)> {
 
 /// The current value of a task's limit, by its name. `None` if the task has no such limit.
 pub(in crate::run) fn limit_of(run: &Run, task: &Slug, name: &str) -> Option<f64> {
-    if let Some(op) = run.operators.named(task) {
+    if let Some(op) = run.operators.get(task) {
         return of_node(run.operators.node(op)?, name);
     }
     let limits = &run.tasks.get(task)?.skill.as_ref()?.limits;
@@ -98,7 +98,7 @@ fn default_of(limits: &Limits, name: &str) -> Option<f64> {
 impl Trees<'_> {
     /// Raises a limit of a task from here on.
     pub fn raise(&mut self, task: &Slug, name: &str, max: f64) {
-        let Some(op) = self.0.operators.named(task) else {
+        let Some(op) = self.0.operators.get(task) else {
             let policy = self.0.tasks.get_mut(task).and_then(|task| task.skill.as_mut());
             return policy.into_iter().for_each(|policy| raise_skill(&mut policy.limits, name, max));
         };

@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::nouns::{Slug, TaskLimits};
-use crate::record::EffectKey;
-use crate::run::{Reject, Stage, Stopwatch};
+use crate::run::{Reject, Stopwatch};
 use crate::template::operators::ChildSlot;
 
 use super::tree::{TreeQuery, Trees};
@@ -69,20 +68,8 @@ impl Trees<'_> {
         }
     }
 
-    /// Repeats or removes a task of the run's own tree, named by its own name or that of its handler.
-    pub fn redo(&mut self, slug: &Slug, how: Redo) {
-        let Some(number) = self.0.operators.named(slug).map(|op| op.number) else { return };
-        self.redo_op(number, how);
-        let progress = &mut self.0.progress;
-        progress.go(Stage::Operate);
-        progress.stop_waiting();
-        progress.unsay();
-        progress.set_idle(false);
-        self.0.in_flight.end(&EffectKey::Conclude);
-    }
-
     /// Repeats or removes a returned tree task and opens the tasks around it.
-    pub fn redo_op(&mut self, number: usize, how: Redo) {
+    pub fn redo(&mut self, number: usize, how: Redo) {
         let Ok((after, begun)) = self.0.operators.redone(number, how) else { return };
         self.0.operators = after;
         self.note_all_limits();

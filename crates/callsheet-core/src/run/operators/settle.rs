@@ -12,7 +12,7 @@ impl Trees<'_> {
     /// Moves every tree task that can move.
     pub fn step(&mut self) -> bool {
         for leaf in self.0.tasks.changed() {
-            if let Some(number) = self.0.operators.leaves.get(&leaf.task.slug) {
+            if let Some(number) = self.0.operators.numbers.get(&leaf.task.slug) {
                 self.0.operators.list.touch(*number);
             }
         }
@@ -171,7 +171,7 @@ impl<'a> TreeQuery<'a> {
 
     /// Whether other writers of trees wait for a task.
     pub fn is_writer_of_tree(self, task: &TaskRun) -> bool {
-        self.0.operators.of_leaf(&task.task.slug).is_some() && self.can_write(task)
+        self.0.operators.get(&task.task.slug).is_some() && self.can_write(task)
     }
 
     /// Whether the task only waits for a person's answer or for a subtask.

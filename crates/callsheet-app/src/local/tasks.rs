@@ -68,7 +68,6 @@ fn find(runs: &Ordered<'_>, id: &RunId, slugs: &[String], wish: SteerAction) -> 
     let (store, found) = runs.found(id)?;
     let id = &found.run;
     let run = recorded(&store, &found)?.run.into_run();
-    let of_template = run.operators().tree().is_some();
     let mut preview = run.clone();
     let mut tasks = Vec::new();
     if found.owner.is_none() && !matches!(run.stage(), Stage::Empty) {
@@ -78,17 +77,11 @@ fn find(runs: &Ordered<'_>, id: &RunId, slugs: &[String], wish: SteerAction) -> 
             .ok_or_else(|| Refusal::internal(format!("run {id} cannot be resumed"), ""))?;
     }
     let all = slugs.is_empty();
-    let mut wanted: Vec<Slug> = if !all {
-        slugs.iter().cloned().map(Slug::new).collect()
-    } else if of_template {
-        run.failed_of_tree()
-    } else {
-        run.tasks().filter(|task| task.state() == State::Failed).map(|task| task.task.slug.clone()).collect()
-    };
+    let mut wanted = if all { run.failed() } else { slugs.iter().cloned().map(Slug::new).collect() };
     if wanted.is_empty() {
         return Err(nothing_failed(id));
     }
-    let step = |slug: &Slug| run.step_of(slug).filter(|_| !of_template);
+    let step = |slug: &Slug| run.step_of(slug);
     match wish {
         // The last task of a chain is removed first, because the readers of a removed task are blocked and stay
         // blocked.

@@ -50,7 +50,7 @@ impl RunView {
 
     /// Whether a part of it failed that a person may repeat.
     pub fn may_retry_of_tree(&self) -> bool {
-        !self.run.failed_of_tree().is_empty()
+        !self.run.failed().is_empty()
     }
 
     /// The names of all its started tasks, and of the tasks that tasks of a list call.

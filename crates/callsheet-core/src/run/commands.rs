@@ -148,12 +148,11 @@ impl Commands<'_> {
         let (revision, round) = (run.changes.revision(), run.progress.rounds().total());
         run.ledger.open(slug, Holder::Task(slug.clone()), None);
         let Some(task) = run.tasks.get_mut(slug) else { return };
-        let (writer, skill, lost) = (task.writer.take(), task.skill.take(), task.skill_lost);
+        let (writer, skill) = (task.writer.take(), task.skill.take());
         let must_refine = task.refined == Refined::Due;
         task.restart(revision);
         task.writer = writer;
         task.skill = skill;
-        task.skill_lost = lost;
         if must_refine {
             task.refined = Refined::Due;
         }
@@ -162,7 +161,6 @@ impl Commands<'_> {
             task.runs.clear();
             task.writer = adopt::writer(&task.task, skills);
             task.skill = Some(policy.clone());
-            task.skill_lost = false;
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::nouns::{ExecutionId, LIMIT_ROWS, SkillLimits, Slug, TaskLimits};
+use crate::nouns::{ExecutionId, LIMIT_ROWS, Slug, TaskLimits};
 use crate::record::StopReason;
 
 use super::Run;
@@ -44,26 +44,24 @@ struct Bounds {
 }
 
 fn bounds(run: &Run, holder: &Holder) -> Bounds {
+    if *holder == Holder::Run {
+        let limits = &run.settings().limits;
+        return Bounds { calls: Some(limits.max_calls), tokens: limits.max_tokens, cost_usd: limits.max_cost_usd };
+    }
+    let of = |limits: &TaskLimits| Bounds {
+        calls: limits.max_calls,
+        tokens: limits.max_tokens,
+        cost_usd: limits.max_cost_usd,
+    };
+    own_limits(run, holder).map(of).unwrap_or_default()
+}
+
+/// The limits that a task has of its own: those of its skill, or of its node of a template.
+fn own_limits<'a>(run: &'a Run, holder: &Holder) -> Option<&'a TaskLimits> {
     match holder {
-        Holder::Run => {
-            let limits = &run.settings().limits;
-            Bounds { calls: Some(limits.max_calls), tokens: limits.max_tokens, cost_usd: limits.max_cost_usd }
-        }
-        Holder::Task(slug) => {
-            let limits = run.tasks.get(slug).and_then(|task| task.skill.as_ref()).map(|skill| &skill.limits);
-            let of =
-                |limits: &SkillLimits| Bounds { calls: limits.max_calls, tokens: limits.max_tokens, cost_usd: None };
-            limits.map(of).unwrap_or_default()
-        }
-        Holder::Part(number) => {
-            let node = run.operators.at(*number).and_then(|op| run.operators.node(op));
-            let of = |limits: &TaskLimits| Bounds {
-                calls: limits.max_calls,
-                tokens: limits.max_tokens,
-                cost_usd: limits.max_cost_usd,
-            };
-            node.map(|node| of(&node.limits)).unwrap_or_default()
-        }
+        Holder::Run => None,
+        Holder::Task(slug) => Some(&run.tasks.get(slug)?.skill.as_ref()?.limits.task),
+        Holder::Part(number) => Some(&run.operators.node(run.operators.at(*number)?)?.limits),
     }
 }
 
@@ -89,7 +87,7 @@ fn spent_of(run: &Run, account: &Account, starting: u32) -> Option<Limit> {
         Holder::Task(_) => None,
         Holder::Part(number) => {
             let op = run.operators.at(*number)?;
-            let seconds = run.operators.node(op)?.limits.timeout_seconds?;
+            let seconds = own_limits(run, &account.holder)?.timeout_seconds?;
             let max = u64::from(seconds).saturating_mul(1_000);
             (op.clock.spent_ms(run.clock.now()) >= max).then_some(Limit::TaskTimeout)
         }
@@ -206,7 +204,7 @@ fn forbids_turn(run: &Run, task: &TaskRun) -> Option<Limit> {
     if !task.is_handler() {
         return None;
     }
-    let own = task.skill.as_ref().and_then(|skill| skill.limits.max_turns);
+    let own = task.skill.as_ref().and_then(|skill| skill.limits.task.max_turns);
     let max = own.unwrap_or(run.settings().limits.max_turns);
     (replies(run, task) >= max).then_some(Limit::MaxTurns)
 }
@@ -322,7 +320,7 @@ pub(super) fn no_progress_repeats(run: &Run, task: &Slug) -> usize {
 }
 
 pub(super) fn task_timeout_ms(run: &Run, task: &TaskRun) -> u64 {
-    let own = task.skill.as_ref().and_then(|skill| skill.limits.timeout_seconds);
+    let own = task.skill.as_ref().and_then(|skill| skill.limits.task.timeout_seconds);
     u64::from(own.unwrap_or(run.settings().limits.timeout_seconds)).saturating_mul(1_000)
 }
 
@@ -364,7 +362,7 @@ pub(super) fn withdraws_tools(run: &Run, task: &TaskRun, exec: &Execution) -> Op
     if exec.repeats >= REPEATED_CALLS {
         return Some(Limit::RepeatedCalls);
     }
-    let own = task.skill.as_ref().and_then(|skill| skill.limits.max_turns);
+    let own = task.skill.as_ref().and_then(|skill| skill.limits.task.max_turns);
     let max = own.unwrap_or(run.settings().limits.max_turns);
     (turn(exec) >= max).then_some(Limit::MaxTurns)
 }
@@ -454,7 +452,7 @@ pub(super) fn uses_of(run: &Run, op: &NodeInstance) -> Vec<LimitUse> {
     put(Limit::TaskTimeout, seconds, limits.timeout_seconds.map(f64::from));
     let leaf = op.leaf().and_then(|slug| run.task(&slug)).filter(|task| task.is_handler());
     if let Some(task) = leaf {
-        let own = task.skill.as_ref().and_then(|skill| skill.limits.max_turns);
+        let own = task.skill.as_ref().and_then(|skill| skill.limits.task.max_turns);
         let turns = task.runs.iter().map(|exec| exec.turns.len()).max().unwrap_or(0);
         let max = own.unwrap_or(run.settings().limits.max_turns);
         put(Limit::MaxTurns, f64::from(u32::try_from(turns).unwrap_or(u32::MAX)), Some(f64::from(max)));

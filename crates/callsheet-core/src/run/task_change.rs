@@ -47,9 +47,8 @@ impl TaskChange<'_> {
         }
     }
 
-    /// Lists a task in a round. `policy` is `None` if the task names no skill, and `Some(None)` if its skill does not
-    /// exist.
-    pub fn list(&mut self, planned: &PlannedTask, policy: Option<Option<&SkillPolicy>>, issues: &[Issue], round: u32) {
+    /// Lists a task in a round. `policy` is that of its skill.
+    pub fn list(&mut self, planned: &PlannedTask, policy: Option<&SkillPolicy>, issues: &[Issue], round: u32) {
         let run = &mut *self.0;
         let slug = planned.task.slug.clone();
         for alias in &planned.task.aliases {
@@ -85,8 +84,7 @@ impl TaskChange<'_> {
         if task.task.approval && task.writer.is_none() {
             task.writer = Some(Task::ASKS_FOR_APPROVAL.to_owned());
         }
-        task.skill = policy.flatten().cloned();
-        task.skill_lost = matches!(policy, Some(None));
+        task.skill = policy.cloned();
         task.round = round;
         // If a call of the plan was dropped, the task must be refined (spec 3.4).
         let call_dropped = issues.iter().any(|issue| {

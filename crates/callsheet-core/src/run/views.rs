@@ -132,9 +132,9 @@ impl Run {
         TreeQuery(self).can_write(task)
     }
 
-    /// The tasks of a template run that are retried if a person names none. If the run failed, this is the whole run.
-    /// If it succeeded, these are the tasks whose failures it only collected.
-    pub fn failed_of_tree(&self) -> Vec<Slug> {
+    /// The tasks that are retried if a person names none: the failed tasks of the list. If a template run failed, this is
+    /// the whole run. If it succeeded, these are the tasks whose failures it only collected.
+    pub fn failed(&self) -> Vec<Slug> {
         TreeQuery(self).failed()
     }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::nouns::{Slug, TaskLimits};
-use crate::run::{Reject, Stopwatch};
+use crate::run::{Reject, State, Stopwatch, TaskRun};
 use crate::template::operators::ChildSlot;
 
 use super::tree::{TreeQuery, Trees};
@@ -32,11 +32,15 @@ impl Redo {
 }
 
 impl TreeQuery<'_> {
-    /// The tasks of a template run that are retried if a person names none. If the run failed, this is the whole run.
-    /// If it succeeded, these are the tasks whose failures it only collected.
+    /// The tasks that are retried if a person names none: the failed tasks of the list. If a template run failed, this is
+    /// the whole run. If it succeeded, these are the tasks whose failures it only collected.
     pub fn failed(self) -> Vec<Slug> {
         let operators = &self.0.operators;
-        if let Some(top) = operators.top().filter(|top| top.failed()) {
+        let Some(top) = operators.top() else {
+            let failed = self.0.tasks().filter(|task| task.state() == State::Failed);
+            return failed.map(TaskRun::slug).collect();
+        };
+        if top.failed() {
             return vec![top.id.clone()];
         }
         let told = |op: &NodeInstance| operators.ancestry(op).any(|above| above.place.is_subtask());

@@ -161,11 +161,17 @@ async fn up(setup: &Setup, program: &Path, folder: &Path, ports: Ports) -> Resul
         }
         if engine.has_ended() {
             tell!("the engine ended; starting it again");
-            engine = Engine::start(program, &folder.join("engine"), start).await.map_err(failed)?;
+            match Engine::start(program, &folder.join("engine"), start).await {
+                Ok(started) => engine = started,
+                Err(fault) => tell!("{fault}"),
+            }
         }
         if worker.has_ended() {
             tell!("the worker ended; starting it again");
-            worker = WorkerProcess::start(setup, folder, &addresses, listen)?;
+            match WorkerProcess::start(setup, folder, &addresses, listen) {
+                Ok(started) => worker = started,
+                Err(failure) => tell!("{}", failure.what),
+            }
         }
     }
     drop(worker);

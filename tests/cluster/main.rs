@@ -16,13 +16,15 @@ use libtest_mimic::{Arguments, Trial};
 /// A test and its name.
 type Test = (&'static str, fn(&Path));
 
-const TESTS: [Test; 6] = [
+const TESTS: [Test; 8] = [
     ("an_approved_sheet_ends_as_it_does_locally", same::an_approved_sheet),
     ("a_template_ends_as_it_does_locally", same::a_template),
     ("a_late_result_of_an_earlier_attempt_is_refused", same::a_late_result),
     ("a_cancelled_run_ends_and_its_calls_with_it", same::a_cancelled_run),
     ("a_killed_worker_loses_nothing", survives::a_killed_worker),
     ("a_killed_engine_loses_nothing", survives::a_killed_engine),
+    ("a_worker_and_an_engine_killed_together_lose_nothing", survives::both_killed),
+    ("a_sheet_with_writers_and_approvals_survives_kills", survives::a_sheet),
 ];
 
 fn main() {

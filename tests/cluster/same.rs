@@ -9,7 +9,7 @@ use crate::cluster::{Cluster, End};
 use crate::support::garden::TestProject;
 use crate::support::killed::{FLOW, FLOW_SCRIPT, SHEET, SHEET_SCRIPT};
 
-const SHEET_WORDS: [&str; 3] = ["run", "--sheet", "work.md"];
+pub const SHEET_WORDS: [&str; 3] = ["run", "--sheet", "work.md"];
 pub const FLOW_WORDS: [&str; 6] = ["template", "run", "flow", "list:=[1,2,3]", "--approval", "never"];
 
 pub fn with_sheet() -> TestProject {
@@ -26,7 +26,7 @@ pub fn with_flow() -> TestProject {
 }
 
 /// The end of a local run of this sheet.
-fn local_sheet() -> End {
+pub fn local_sheet() -> End {
     let project = with_sheet();
     project.expect(3, &SHEET_WORDS);
     project.expect(0, &["approve"]);

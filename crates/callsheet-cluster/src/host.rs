@@ -117,7 +117,11 @@ impl Host {
         let mut folded = match (known, &head) {
             (Some(known), _) => known,
             (None, Some(_)) => self.fold(id, &slot.store).await?,
-            (None, None) => self.begin(id, &slot.store, started_at(&first), settings_of(&first)).await?,
+            // Its client hears at once why the run cannot be performed here.
+            (None, None) => {
+                let begun = self.begin(id, &slot.store, started_at(&first), settings_of(&first)).await;
+                begun.map_err(|fault| HostFault::Refused(fault.to_string()))?
+            }
         };
         if head.as_ref().is_some_and(|head| head.stamp != folded.stamp) {
             return Err(HostFault::Again(format!("the log of {id} changed while it was read")));

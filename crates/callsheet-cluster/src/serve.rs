@@ -56,6 +56,10 @@ pub async fn serve(worker: Worker, ready: impl FnOnce(), stop: CancellationToken
     });
     register(&engine, listen, &stop).await?;
     ready();
-    // A panic of the server ends the process, which is started again.
-    served.await.map_err(|error| ClusterFault::Engine(format!("the worker's server ended: {error}")))
+    // The engine calls again for what is in flight, so nothing is waited for. A panic of the server ends the process,
+    // which is started again.
+    tokio::select! {
+        () = stop.cancelled() => Ok(()),
+        served = served => served.map_err(|error| ClusterFault::Engine(format!("the worker's server ended: {error}"))),
+    }
 }

@@ -6,6 +6,8 @@ use std::sync::{Arc, OnceLock};
 
 use callsheet_app::{LocalRuns, Refusal};
 pub use callsheet_app::{find_run, new_run, recorded, run_name};
+#[cfg(feature = "cluster")]
+use callsheet_cluster::RemoteStore;
 pub use callsheet_core::view::civil;
 use callsheet_core::visible::visible_line;
 use callsheet_runtime::ports::{Store, StoreFault};
@@ -41,6 +43,9 @@ pub struct Setup {
     pub command: String,
     /// The templates of all layers, which are read once.
     pub templates: OnceLock<Arc<LoadedTemplates>>,
+    /// The cluster whose runs are used instead of those of this machine.
+    #[cfg(feature = "cluster")]
+    pub on: Option<Arc<RemoteStore>>,
 }
 
 impl Setup {
@@ -49,6 +54,10 @@ impl Setup {
     /// # Errors
     /// The folder or the home folder does not exist, or the configuration is invalid.
     pub fn new(cli: &Cli, flags: Vec<Setting>) -> Result<Self, Failure> {
+        #[cfg(not(feature = "cluster"))]
+        if cli.on.is_some() {
+            return Err(Failure::usage("this build knows no clusters", "build it with the feature `cluster`"));
+        }
         let folders = Folders::from_environment()
             .ok_or_else(|| Failure::internal("there is no home directory", "set HOME or CALLSHEET_HOME"))?;
         let asked = cli.project.clone().unwrap_or_else(|| PathBuf::from("."));
@@ -79,12 +88,22 @@ impl Setup {
         let providers = provider_settings(&config);
         keep_secret(secrets(&providers));
         withhold(keys.chain(providers.into_values().filter_map(|provider| provider.api_key_env)));
-        let named =
-            cli.project.as_ref().map(|folder| format!("callsheet -C {}", shell_word(&folder.to_string_lossy())));
-        let command = named.unwrap_or_else(|| "callsheet".to_owned());
+        let named = cli.project.as_ref().map(|folder| format!(" -C {}", shell_word(&folder.to_string_lossy())));
+        let command = format!("callsheet{}{}", named.unwrap_or_default(), on_words(cli));
         let templates = OnceLock::new();
         let here = Some(std::env::current_dir().unwrap_or_default());
-        Ok(Self { project, folders, config, json: cli.prints_json(), here, verbose: cli.verbose, command, templates })
+        Ok(Self {
+            project,
+            folders,
+            config,
+            json: cli.prints_json(),
+            here,
+            verbose: cli.verbose,
+            command,
+            templates,
+            #[cfg(feature = "cluster")]
+            on: remote(cli)?,
+        })
     }
 
     /// A path of the project as seen from the person's current folder.
@@ -110,6 +129,10 @@ impl Setup {
     /// # Errors
     /// The fault of the store.
     pub fn store(&self) -> Result<Arc<dyn Store>, Failure> {
+        #[cfg(feature = "cluster")]
+        if let Some(remote) = &self.on {
+            return Ok(Arc::clone(remote) as Arc<dyn Store>);
+        }
         Ok(Arc::new(SqliteStore::open(&self.store_folder()).map_err(store_failure)?))
     }
 
@@ -123,8 +146,18 @@ impl Setup {
         self.folders.store(&self.project)
     }
 
+    /// The folder of the project's own cluster: the engine's data, ports, messages, and the texts of runs.
+    #[cfg(feature = "cluster")]
+    pub fn cluster_folder(&self) -> PathBuf {
+        self.store_folder().join("cluster")
+    }
+
     /// Whether there is a store, which need not contain a run.
     pub fn has_store(&self) -> bool {
+        #[cfg(feature = "cluster")]
+        if self.on.is_some() {
+            return true;
+        }
         callsheet_store::database(&self.store_folder()).exists()
     }
 
@@ -154,7 +187,7 @@ impl Setup {
 
     /// Whether the person named the project folder.
     pub fn is_named(&self) -> bool {
-        self.command != "callsheet"
+        self.command.contains(" -C ")
     }
 
     /// What a person must know about the project: it was found in a folder above, or it has runs under a former path.
@@ -172,6 +205,15 @@ impl Setup {
     /// The runs of the project, for a command line. Notices go to stderr.
     pub fn runs(&self) -> LocalRuns {
         LocalRuns::new(Arc::new(self.program()))
+    }
+
+    /// Where the runs are, for a person.
+    pub fn runs_place(&self) -> String {
+        #[cfg(feature = "cluster")]
+        if let Some(remote) = &self.on {
+            return format!("the cluster at {}", remote.address());
+        }
+        self.project.display().to_string()
     }
 
     /// This program for the project.
@@ -194,9 +236,21 @@ impl Setup {
     }
 }
 
+/// The words of a command that choose the cluster of this one.
+fn on_words(cli: &Cli) -> String {
+    cli.on.as_ref().map(|address| format!(" --on {}", shell_word(address))).unwrap_or_default()
+}
+
+/// The runs of the cluster that the command names.
+#[cfg(feature = "cluster")]
+fn remote(cli: &Cli) -> Result<Option<Arc<RemoteStore>>, Failure> {
+    let remote = cli.on.as_deref().map(RemoteStore::new).transpose();
+    remote.map(|remote| remote.map(Arc::new)).map_err(|fault| Failure::usage(fault.to_string(), ""))
+}
+
 /// A word as a shell can read it.
 fn shell_word(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "/._-+=@,".contains(c);
+    let plain = |c: char| c.is_alphanumeric() || "/._-+=@,:".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()
     } else {

@@ -36,6 +36,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("callsheet-share", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
     ("callsheet-sim", &["callsheet-core", "callsheet-format", "callsheet-runtime", "callsheet-store"]),
     ("callsheet-app", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
+    ("callsheet-cluster", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
     ("callsheet-report", &["callsheet-app", "callsheet-core", "callsheet-format", "callsheet-runtime"]),
     ("callsheet-tui", &["callsheet-app", "callsheet-core", "callsheet-format", "callsheet-runtime"]),
     (
@@ -47,6 +48,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "callsheet-acp",
             "callsheet-app",
+            "callsheet-cluster",
             "callsheet-core",
             "callsheet-documents",
             "callsheet-format",
@@ -83,6 +85,7 @@ const BANNED: &[(&str, &[&str])] = &[
     ("callsheet-share", &["reqwest", "rusqlite", "llama-cpp-2", "clap", "axum"]),
     ("callsheet-tui", &["reqwest", "rusqlite", "llama-cpp-2", "clap"]),
     ("callsheet-web", &["reqwest", "rusqlite", "llama-cpp-2", "clap"]),
+    ("callsheet-cluster", &["rusqlite", "llama-cpp-2", "clap", "axum", "ratatui"]),
     ("callsheet-lsp", &["tokio", "reqwest", "rusqlite", "llama-cpp-2", "clap", "ignore"]),
 ];
 

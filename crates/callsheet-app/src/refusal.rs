@@ -96,6 +96,7 @@ fn store_advice(fault: &StoreFault) -> (Kind, &'static str) {
         StoreFault::Broken(_) => {
             "`callsheet doctor` shows where Callsheet stores runs; CALLSHEET_HOME sets another folder"
         }
+        StoreFault::Remote(_) => "check the address; `callsheet cluster up` starts a cluster on this machine",
         StoreFault::ReadOnly(_) => {
             "`show`, `runs` and `report` still work; for more, give yourself write access to its folder"
         }

@@ -20,8 +20,8 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Refuses a command that would work with runs of this machine.
 pub(super) fn refuse_others(setup: &Setup, command: &Command) -> Result<(), Failure> {
     let knows = match command {
-        Command::Run(arguments) => is_plain(&arguments.work),
-        Command::Template(TemplateCommand::Run(arguments)) => is_plain(&arguments.work),
+        Command::Run(arguments) => is_plain(&arguments.work) && arguments.branch.is_none(),
+        Command::Template(TemplateCommand::Run(arguments)) => is_plain(&arguments.work) && arguments.branch.is_none(),
         Command::Approve(_) | Command::Deny(_) => true,
         Command::Show(_) | Command::Cancel(_) | Command::Watch(_) | Command::Report(_) => true,
         Command::Runs(arguments) => arguments.adopt.is_none(),

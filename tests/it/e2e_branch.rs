@@ -75,6 +75,10 @@ fn a_run_does_not_begin_on_a_branch_that_is_not_its_own() {
     assert!(told.contains("there is a branch other already"), "{told}");
     let told = garden.expect(2, &on_branch("two..dots")).err;
     assert!(told.contains("can't be the name of a branch"), "{told}");
+    git(&garden, &["config", "filter.x.clean", "touch filter-ran"]);
+    let told = garden.expect(2, &on_branch("new-rota")).err;
+    assert!(told.contains("starts a program (filter.x.clean)"), "{told}");
+    git(&garden, &["config", "--unset", "filter.x.clean"]);
     garden.write("rota.md", "Mine.\n");
     let told = garden.expect(2, &on_branch("new-rota")).err;
     assert!(told.contains("rota.md has changes that are in no commit"), "{told}");

@@ -5,5 +5,6 @@ mod confine;
 mod convert;
 mod reader;
 
+pub use confine::confine;
 pub use convert::convert;
 pub use reader::{DocumentReader, read_document};

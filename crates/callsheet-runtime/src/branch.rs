@@ -57,6 +57,11 @@ pub enum BranchFault {
     /// Tracked files have changes that are in no commit. A run would commit them as its own.
     #[error("{0} has changes that are in no commit; commit them or put them aside with `git stash`")]
     Uncommitted(String),
+    /// The repository itself names a program that git would start for each added file.
+    #[error(
+        "the repository's configuration starts a program ({0}); if you trust it, set this in your own configuration"
+    )]
+    Program(String),
     /// Git says why.
     #[error("git says: {0}")]
     Git(String),
@@ -74,7 +79,9 @@ pub fn begin(workspace: &Workspace, branch: &str) -> Result<(), BranchFault> {
     if branch.starts_with('-') || !git.run(&["check-ref-format", "--branch", branch])?.status.success() {
         return Err(BranchFault::BadName(visible_line(branch)));
     }
-    let changed = git.text(&["status", "--porcelain=v1", "-z", "--untracked-files=no", "--no-renames"])?;
+    git.refuse_programs()?;
+    let words = ["status", "--porcelain=v1", "-z", "--untracked-files=no", "--no-renames", "--ignore-submodules=all"];
+    let changed = git.text(&words)?;
     if let Some(first) = changed.split('\0').find_map(|line| line.get(3..)) {
         return Err(BranchFault::Uncommitted(visible_line(first)));
     }
@@ -120,6 +127,7 @@ impl Commits {
             return Ok(());
         }
         let git = Git::of(workspace)?;
+        git.refuse_programs()?;
         if self.known.is_none() {
             self.known = Some(git.committed()?);
         }
@@ -188,6 +196,19 @@ impl<'a> Git<'a> {
     /// What a successful command prints.
     fn text(&self, words: &[&str]) -> Result<String, BranchFault> {
         checked(self.run(words)?)
+    }
+
+    /// Refuses filters of file contents that the repository's own configuration names. Those of the person are theirs.
+    fn refuse_programs(&self) -> Result<(), BranchFault> {
+        let words =
+            ["config", "--show-scope", "--includes", "--name-only", "--get-regexp", r"^filter\..*\.(clean|process)$"];
+        let output = self.run(&words)?;
+        let listed = String::from_utf8_lossy(&output.stdout);
+        let of_repository = |line: &str| {
+            let (scope, name) = line.split_once('\t')?;
+            matches!(scope, "local" | "worktree").then(|| visible_line(name))
+        };
+        listed.lines().find_map(of_repository).map_or(Ok(()), |name| Err(BranchFault::Program(name)))
     }
 
     /// The branch that is checked out, if any.

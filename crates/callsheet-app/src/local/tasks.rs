@@ -1,5 +1,5 @@
-//! `retry` and `drop`: repeats or removes tasks (spec 2.18). A run that a process drives does this at once. For a
-//! resting run, it is checked here and recorded when the run is resumed.
+//! `retry` and `drop`: retries or removes tasks (spec 2.18). If a process drives the run, this happens at once.
+//! Otherwise the order is checked here, and takes effect when the run is resumed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,6 @@ use crate::command::Receipt;
 use crate::refusal::Refusal;
 use crate::words::one_line;
 
-/// What to do with tasks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SteerAction {
     Retry,
@@ -36,11 +35,11 @@ struct SteeredRun {
     store: Arc<dyn Store>,
     found: RunSummary,
     tasks: Vec<Slug>,
-    /// The repeated tasks whose changes are in files.
+    /// The tasks to retry whose changes are in files.
     changed: Vec<Slug>,
 }
 
-/// Posts a retry to the run. Tasks that come back with the resume alone need no message.
+/// Posts a retry to the run. Tasks that a resume plans again anyway need no message.
 pub(super) fn retry(runs: &Ordered<'_>, id: &RunId, tasks: &[String], keep_changes: bool) -> Result<Receipt, Refusal> {
     let SteeredRun { store, found, tasks, changed } = find(runs, id, tasks, SteerAction::Retry)?;
     if !changed.is_empty() && !keep_changes {
@@ -63,7 +62,7 @@ pub(super) fn remove(runs: &Ordered<'_>, id: &RunId, tasks: &[String]) -> Result
     Ok(Receipt::new(&found.run, what, found.owner.as_ref()))
 }
 
-/// The run and the tasks. Checks first that the table of states allows the action for all of them.
+/// Finds the run and the tasks. Refuses unless the action is possible for all of them.
 fn find(runs: &Ordered<'_>, id: &RunId, slugs: &[String], wish: SteerAction) -> Result<SteeredRun, Refusal> {
     let (store, found) = runs.found(id)?;
     let id = &found.run;
@@ -72,7 +71,7 @@ fn find(runs: &Ordered<'_>, id: &RunId, slugs: &[String], wish: SteerAction) -> 
     let mut preview = run.clone();
     let mut tasks = Vec::new();
     if found.owner.is_none() && !matches!(run.stage(), Stage::Empty) {
-        // A resting run is resumed first, which plans stopped tasks again.
+        // The run will be resumed first, which plans stopped tasks again.
         let settings = run.settings().clone();
         preview = with(&preview, events::RunResumed { settings }.into())
             .ok_or_else(|| Refusal::internal(format!("run {id} cannot be resumed"), ""))?;
@@ -90,10 +89,10 @@ fn find(runs: &Ordered<'_>, id: &RunId, slugs: &[String], wish: SteerAction) -> 
     let mut slugs: Vec<&String> = if all { failed.iter().collect() } else { slugs.iter().collect() };
     let step = |slug: &String| run.step_of(&Slug::new(slug.clone()));
     match wish {
-        // The last task of a chain is removed first, because the readers of a removed task are blocked and stay
-        // blocked.
+        // Removes the last task of a chain first, because removing a task blocks its readers, and a blocked task
+        // stays blocked.
         SteerAction::Drop => slugs.sort_by_key(|slug| std::cmp::Reverse(step(slug))),
-        // The first task is repeated first, because its readers are planned again with it and may also be named.
+        // Retries the first task of a chain first, because this also plans its readers again, which may be named, too.
         SteerAction::Retry => slugs.sort_by_key(|slug| step(slug)),
     }
     for slug in slugs {
@@ -108,7 +107,7 @@ fn find(runs: &Ordered<'_>, id: &RunId, slugs: &[String], wish: SteerAction) -> 
             return Err(unknown(id, slug, &names));
         };
         let (slug, state) = (task.task.slug.clone(), task.state());
-        // A retry may bring back a task that is named later.
+        // An earlier retry or the resume may already have planned this task again.
         let comes_back = wish == SteerAction::Retry
             && !state.is_ended()
             && run.task(&slug).is_some_and(|task| task.state().is_problem());
@@ -122,14 +121,14 @@ fn find(runs: &Ordered<'_>, id: &RunId, slugs: &[String], wish: SteerAction) -> 
     Ok(SteeredRun { store, found, tasks, changed })
 }
 
-/// The done tasks that are repeated and whose changes are in files. A failed task continues with the files as they
-/// are.
+/// The tasks to retry that are done and whose changes are in files. Failed tasks are not among them, because they
+/// continue with the files as they are.
 fn done_with_changes(run: &Run, after: &Run) -> Vec<Slug> {
     let done = |slug: &Slug| run.task(slug).is_some_and(|task| task.state() == State::Done);
     run.changes_again(after).into_iter().filter(done).collect()
 }
 
-/// The refusal to repeat tasks whose changes are in files. The person must revert or keep the changes.
+/// The refusal to retry tasks whose changes are in files. The person must first decide whether to revert them.
 fn changes_stand(id: &RunId, tasks: &[Slug], changed: &[Slug]) -> Refusal {
     let wanted: Vec<&str> = tasks.iter().map(Slug::as_str).collect();
     let changed: Vec<&str> = changed.iter().map(Slug::as_str).collect();
@@ -144,8 +143,7 @@ fn changes_stand(id: &RunId, tasks: &[Slug], changed: &[Slug]) -> Refusal {
     )
 }
 
-/// The part of a called template that begins again. `None` if it comes back with the resume or with a task that was
-/// named before.
+/// The part of a called template to retry or remove. `None` if an earlier retry or the resume already plans it again.
 fn part_of_call(preview: &mut Run, op: &NodeInstance, wish: SteerAction, id: &RunId) -> Result<Option<Slug>, Refusal> {
     if preview.operators().get(&op.id).is_some_and(|now| op.failed() && !now.failed()) {
         return Ok(None);
@@ -158,8 +156,8 @@ fn slug_of(task: &TaskRun) -> String {
     task.task.slug.as_str().to_owned()
 }
 
-/// The tasks of a template run that begin again or are removed: the named tasks, or else all failed tasks. Empty if the
-/// failed tasks come back with the resume alone.
+/// The tasks of a template run to retry or remove: the named tasks, or else all failed tasks. Empty if a resume alone
+/// plans the failed tasks again.
 fn of_tree(
     run: &Run,
     mut preview: Run,
@@ -180,7 +178,7 @@ fn of_tree(
         };
         let ended = |run: &Run| run.operators().get(&op.id).is_some_and(|op| op.closed.is_some() && !op.former);
         if ended(run) && !ended(&preview) {
-            // It comes back with the resume or with a task that was named before.
+            // An earlier retry or the resume already plans it again.
             continue;
         }
         preview = with(&preview, wish.event(&op.id)).ok_or_else(|| refusal_of_part(&preview, op, wish, id))?;
@@ -232,7 +230,7 @@ fn with(run: &Run, event: Event) -> Option<Run> {
     run.apply(&fact).is_ok().then_some(run)
 }
 
-/// The refusal and what to do instead.
+/// Why the action is refused, and what to do instead.
 fn refusal(slug: &Slug, state: State, wish: SteerAction, id: &RunId) -> Refusal {
     let word = state.as_str();
     let (what, advice) = match (wish, state) {

@@ -21,7 +21,7 @@ pub(super) fn export(setup: &Setup, arguments: &ExportArgs) -> Result<Exit, Fail
     let (run, command) = (&found.run, &setup.command);
     if let Some(owner) = &found.owner {
         let advice = format!("wait until it ends or needs you, or stop it: {command} cancel {run}");
-        return Err(Failure::usage(format!("run {run} is at work ({owner})"), advice));
+        return Err(Failure::usage(format!("run {run} is in progress ({owner})"), advice));
     }
     if !arguments.masked && arguments.to.is_empty() && !arguments.passphrase {
         return Err(Failure::usage(

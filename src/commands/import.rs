@@ -77,9 +77,7 @@ fn accepted(
     let command = &setup.command;
     if record.has_approvals_after(known) {
         return Err(Failure::usage(
-            format!(
-                "run {run} contains approvals from elsewhere, and you have not granted their signer anything: {who}"
-            ),
+            format!("run {run} contains approvals from elsewhere, and no key that you granted signed it: {who}"),
             format!("ask for an export with --sign; if you trust its key: {command} grants add approver KEY"),
         ));
     }
@@ -91,7 +89,7 @@ fn accepted(
         None => format!("{command} import {} --trust", arguments.file.display()),
     };
     Err(Failure::usage(
-        format!("run {run} was made elsewhere, and you have not granted its signer anything: {who}"),
+        format!("run {run} was made elsewhere, and no key that you granted signed it: {who}"),
         format!("a resumed run uses its own settings, tools and templates; if you know who made this one: {accept}"),
     ))
 }
@@ -118,7 +116,7 @@ fn approval(setup: &Setup, bytes: &[u8]) -> Result<Exit, Failure> {
     let found = find_run(&store, Some(run.as_str()), |found| found.run == *run, "")?;
     if !setup.grants().has_approver(key, &found.run) {
         return Err(Failure::usage(
-            format!("this approval is signed with {key}, and you have not granted this key anything"),
+            format!("this approval is signed with {key}, which you have not granted"),
             format!("if you know whose key it is: {} grants add approver {key}", setup.command),
         ));
     }

@@ -124,7 +124,7 @@ fn a_signed_approval_counts_for_its_change_alone() {
     assert_eq!(desk.count("gate_answered"), 0, "nothing is approved on the desk");
 
     let refused = ci.expect(2, &["import", &approval]);
-    assert!(refused.err.contains("you have not granted this key anything"), "{}", refused.err);
+    assert!(refused.err.contains("which you have not granted"), "{}", refused.err);
     ci.expect(2, &["grants", "add", "approver", "callsheet-key-0"]);
     ci.expect(0, &["grants", "add", "approver", &desk_signs]);
     let text = std::fs::read_to_string(&approval).unwrap();

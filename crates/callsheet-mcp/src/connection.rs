@@ -259,7 +259,7 @@ impl Drop for OpenCall {
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
                 if let Err(error) = peer.notify_cancelled(CancelledNotificationParam::new(Some(id), None)).await {
-                    tracing::debug!(%error, "a server did not learn that a call was cancelled");
+                    tracing::debug!(%error, "can't notify a server that a call was cancelled");
                 }
             });
         }

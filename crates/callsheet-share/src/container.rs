@@ -42,9 +42,9 @@ pub struct Packed<'a> {
     pub run: &'a RunId,
     /// The purpose of the export.
     pub kind: PackageKind,
-    /// Its events, one a line.
+    /// The events as JSON, one per line.
     pub events: Vec<u8>,
-    /// Its texts by their hashes in the record.
+    /// The texts, by their hashes in the record.
     pub blobs: BTreeMap<BlobId, Vec<u8>>,
     /// The report about the run.
     pub report: Vec<u8>,
@@ -57,9 +57,9 @@ pub struct Unpacked {
     pub run: RunId,
     /// The purpose of the export.
     pub kind: PackageKind,
-    /// Its events, one a line.
+    /// The events as JSON, one per line.
     pub events: Vec<u8>,
-    /// Its texts by their hashes in the record.
+    /// The texts, by their hashes in the record.
     pub blobs: BTreeMap<BlobId, Vec<u8>>,
     /// The key of the signer, whose signature is valid. The caller decides whether this key may approve anything.
     pub signer: Option<PublicKey>,

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::fault::ShareFault;
 
-/// How the text of a signing key begins.
+/// The prefix of a signing key as text.
 const SECRET: &str = "CALLSHEET-SIGNING-KEY-";
 
-/// How the text of a public key begins.
+/// The prefix of a public key as text.
 const PUBLIC: &str = "callsheet-key-";
 
 /// A key that signs.
@@ -28,7 +28,7 @@ impl fmt::Debug for SigningKey {
 }
 
 impl SigningKey {
-    /// A new key.
+    /// Makes a new key.
     ///
     /// # Errors
     /// The system cannot provide random bytes.
@@ -71,7 +71,7 @@ impl SigningKey {
     }
 }
 
-/// A key that checks signatures, as text.
+/// A public key as text. It checks signatures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PublicKey(String);

@@ -196,7 +196,7 @@ fn refusal_of_part(preview: &Run, op: &NodeInstance, wish: SteerAction, id: &Run
             Some(item) => format!("remove what it is a part of: callsheet drop {id} {item}"),
             None => format!("inspect the run: callsheet show {id}"),
         };
-        let what = format!("{slug} can't be removed: of a template, only failed items of a list can");
+        let what = format!("{slug} can't be removed: in a template run, only failed items of a list can be");
         return Refusal::usage(what, advice);
     }
     if ended {

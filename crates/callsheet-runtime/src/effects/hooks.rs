@@ -13,7 +13,7 @@ use crate::services::{Hook, HookPoint, Services};
 /// Most bytes that are kept of each output stream of a hook.
 const OUTPUT: usize = 16 * 1024;
 
-/// A hook that said no.
+/// The refusal of a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookRefusal {
     /// The name of the hook.

@@ -132,7 +132,7 @@ async fn guarded(State(_): Shared, request: Request, next: Next) -> Response {
 }
 
 async fn nothing() -> Problem {
-    Problem::new(Code::NotFound, "nothing is at this address", "openapi.json lists all addresses")
+    Problem::new(Code::NotFound, "there is no such address", "openapi.json lists all addresses")
 }
 
 async fn wrong_method() -> Problem {

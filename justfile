@@ -53,7 +53,7 @@ profile *arguments:
 jobs server *arguments:
     bench/jobs/run {{server}} {{arguments}}
 
-# What is given out: binary, Debian package, man pages, completions, checksums, in the folder dist.
+# What is given out: binary, Debian package, wheel, npm package, man pages, completions, checksums, in the folder dist.
 dist *arguments:
     scripts/dist {{arguments}}
 

@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use callsheet_app::{LocalRuns, Refusal};
-pub use callsheet_app::{find_run, recorded};
-use callsheet_core::nouns::RunId;
+pub use callsheet_app::{find_run, new_run, recorded, run_name};
+#[cfg(feature = "cluster")]
+use callsheet_cluster::RemoteStore;
 pub use callsheet_core::view::civil;
 use callsheet_core::visible::visible_line;
-use callsheet_runtime::driver::Session;
-use callsheet_runtime::fault::DriveFault;
 use callsheet_runtime::ports::{Store, StoreFault};
 use callsheet_runtime::shown::keep_secret;
 use callsheet_runtime::templates::LoadedTemplates;
@@ -44,6 +43,9 @@ pub struct Setup {
     pub command: String,
     /// The templates of all layers, which are read once.
     pub templates: OnceLock<Arc<LoadedTemplates>>,
+    /// The cluster whose runs are used instead of those of this machine.
+    #[cfg(feature = "cluster")]
+    pub on: Option<Arc<RemoteStore>>,
 }
 
 impl Setup {
@@ -52,6 +54,10 @@ impl Setup {
     /// # Errors
     /// The folder or the home folder does not exist, or the configuration is invalid.
     pub fn new(cli: &Cli, flags: Vec<Setting>) -> Result<Self, Failure> {
+        #[cfg(not(feature = "cluster"))]
+        if cli.on.is_some() {
+            return Err(Failure::usage("this build knows no clusters", "build it with the feature `cluster`"));
+        }
         let folders = Folders::from_environment()
             .ok_or_else(|| Failure::internal("there is no home directory", "set HOME or CALLSHEET_HOME"))?;
         let asked = cli.project.clone().unwrap_or_else(|| PathBuf::from("."));
@@ -82,12 +88,22 @@ impl Setup {
         let providers = provider_settings(&config);
         keep_secret(secrets(&providers));
         withhold(keys.chain(providers.into_values().filter_map(|provider| provider.api_key_env)));
-        let named =
-            cli.project.as_ref().map(|folder| format!("callsheet -C {}", shell_word(&folder.to_string_lossy())));
-        let command = named.unwrap_or_else(|| "callsheet".to_owned());
+        let named = cli.project.as_ref().map(|folder| format!(" -C {}", shell_word(&folder.to_string_lossy())));
+        let command = format!("callsheet{}{}", named.unwrap_or_default(), on_words(cli));
         let templates = OnceLock::new();
         let here = Some(std::env::current_dir().unwrap_or_default());
-        Ok(Self { project, folders, config, json: cli.prints_json(), here, verbose: cli.verbose, command, templates })
+        Ok(Self {
+            project,
+            folders,
+            config,
+            json: cli.prints_json(),
+            here,
+            verbose: cli.verbose,
+            command,
+            templates,
+            #[cfg(feature = "cluster")]
+            on: remote(cli)?,
+        })
     }
 
     /// A path of the project as seen from the person's current folder.
@@ -113,6 +129,10 @@ impl Setup {
     /// # Errors
     /// The fault of the store.
     pub fn store(&self) -> Result<Arc<dyn Store>, Failure> {
+        #[cfg(feature = "cluster")]
+        if let Some(remote) = &self.on {
+            return Ok(Arc::clone(remote) as Arc<dyn Store>);
+        }
         Ok(Arc::new(SqliteStore::open(&self.store_folder()).map_err(store_failure)?))
     }
 
@@ -126,8 +146,18 @@ impl Setup {
         self.folders.store(&self.project)
     }
 
+    /// The folder of the project's own cluster: the engine's data, ports, messages, and the texts of runs.
+    #[cfg(feature = "cluster")]
+    pub fn cluster_folder(&self) -> PathBuf {
+        self.store_folder().join("cluster")
+    }
+
     /// Whether there is a store, which need not contain a run.
     pub fn has_store(&self) -> bool {
+        #[cfg(feature = "cluster")]
+        if self.on.is_some() {
+            return true;
+        }
         callsheet_store::database(&self.store_folder()).exists()
     }
 
@@ -157,7 +187,7 @@ impl Setup {
 
     /// Whether the person named the project folder.
     pub fn is_named(&self) -> bool {
-        self.command != "callsheet"
+        self.command.contains(" -C ")
     }
 
     /// What a person must know about the project: it was found in a folder above, or it has runs under a former path.
@@ -175,6 +205,15 @@ impl Setup {
     /// The runs of the project, for a command line. Notices go to stderr.
     pub fn runs(&self) -> LocalRuns {
         LocalRuns::new(Arc::new(self.program()))
+    }
+
+    /// Where the runs are, for a person.
+    pub fn runs_place(&self) -> String {
+        #[cfg(feature = "cluster")]
+        if let Some(remote) = &self.on {
+            return format!("the cluster at {}", remote.address());
+        }
+        self.project.display().to_string()
     }
 
     /// This program for the project.
@@ -197,9 +236,21 @@ impl Setup {
     }
 }
 
+/// The words of a command that choose the cluster of this one.
+fn on_words(cli: &Cli) -> String {
+    cli.on.as_ref().map(|address| format!(" --on {}", shell_word(address))).unwrap_or_default()
+}
+
+/// The runs of the cluster that the command names.
+#[cfg(feature = "cluster")]
+fn remote(cli: &Cli) -> Result<Option<Arc<RemoteStore>>, Failure> {
+    let remote = cli.on.as_deref().map(RemoteStore::new).transpose();
+    remote.map(|remote| remote.map(Arc::new)).map_err(|fault| Failure::usage(fault.to_string(), ""))
+}
+
 /// A word as a shell can read it.
 fn shell_word(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "/._-+=@,".contains(c);
+    let plain = |c: char| c.is_alphanumeric() || "/._-+=@,:".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()
     } else {
@@ -223,42 +274,6 @@ fn refuse_links(project: &Path) -> Result<(), Failure> {
 /// The project's configuration file.
 pub fn project_config(project: &Path) -> PathBuf {
     project.join(".callsheet/config.toml")
-}
-
-/// The name of a new run: the date, the time and a few words of the request.
-pub fn run_name(request: &str, now_ms: u64) -> String {
-    let (year, month, day, seconds) = civil(now_ms);
-    let clock = format!("{:02}{:02}{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60);
-    let words: String = request
-        .split(|c: char| !c.is_ascii_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .take(3)
-        .map(|word| word.to_ascii_lowercase().chars().take(12).collect::<String>())
-        .collect::<Vec<_>>()
-        .join("-");
-    format!("{year:04}{month:02}{day:02}-{clock}-{}", if words.is_empty() { "run" } else { &words })
-}
-
-/// A new run that this process drives. If a run has this name, the new one gets the next free number.
-pub fn new_run(store: &Arc<dyn Store>, stem: &str) -> Result<(RunId, Session), Failure> {
-    let is_taken = |id: &RunId| match store.has_messages(id) {
-        Err(StoreFault::NoRun(_)) => Ok(false),
-        known => known.map(|_| true).map_err(store_failure),
-    };
-    let mut number = 1;
-    loop {
-        let id = RunId::new(if number == 1 { stem.to_owned() } else { format!("{stem}-{number}") });
-        number += 1;
-        if is_taken(&id)? {
-            continue;
-        }
-        match Session::open(Arc::clone(store), &id) {
-            Ok(session) if session.entries() == 0 => return Ok((id, session)),
-            Ok(_) | Err(DriveFault::Store(StoreFault::Locked { .. })) => {}
-            Err(DriveFault::Store(fault)) => return Err(store_failure(fault)),
-            Err(fault) => return Err(Failure::internal(format!("can't start a new run: {fault}"), "")),
-        }
-    }
 }
 
 /// Turns a configuration fault into a failure.

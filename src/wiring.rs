@@ -8,19 +8,15 @@ use std::time::Duration;
 use callsheet_core::nouns::{RunId, Settings, ToolSpec};
 use callsheet_core::record::SubtaskTool;
 use callsheet_core::symbols::Coloured;
-use callsheet_format::prompt::{Environment, Templates};
-use callsheet_runtime::file_index::IndexedMemory;
+use callsheet_format::prompt::Templates;
 use callsheet_runtime::paths::{Granted, Workspace, read_regular};
 use callsheet_runtime::ports::{
-    Attendance, Clock, Documents, Fetch, Index, ModelSource, Observer, Outline, Signal, Store, SystemClock, Tool,
-    Unattended,
+    Attendance, Documents, Fetch, ModelSource, Observer, Outline, Signal, Store, Tool, Unattended,
 };
 use callsheet_runtime::prompts::{LoadedPrompts, PromptDirs, load_prompts};
-use callsheet_runtime::references::{LargeFiles, Pages, edited_last};
+use callsheet_runtime::references::{Pages, edited_last};
 use callsheet_runtime::runfiles::{KeptFiles, RunFiles};
-use callsheet_runtime::services::{
-    Commands, EarlierCalls, Hook, HookPoint, Hooks, ModelSet, PinnedSkills, Services, Snapshots,
-};
+use callsheet_runtime::services::{Basics, Hook, HookPoint, Hooks, Services};
 use callsheet_runtime::skills::SkillDirs;
 use callsheet_runtime::templates::TemplateDirs;
 use callsheet_runtime::transport_policy::Slots;
@@ -30,7 +26,7 @@ use callsheet_tools::{HttpFetch, HttpSettings};
 
 use crate::cli::{Failure, OpenArgs};
 use crate::models::NoModels;
-use crate::setup::{Setup, civil};
+use crate::setup::Setup;
 
 /// How many of the last edited files count as open with `--open-recent`.
 const RECENT: usize = 10;
@@ -71,49 +67,38 @@ pub fn services(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -
     }
     let prompts = load_prompts(&prompt_dirs(setup));
     tell_of_prompts(&prompts, &*parts.observer);
-    let index: Arc<dyn Index> = Arc::new(SqliteIndex::new(&setup.store_folder()));
+    let basics = Basics {
+        store: parts.store,
+        models: parts.models,
+        observer: Arc::new(LiveWriter::new(&setup.store_folder(), run, parts.observer)),
+        index: Arc::new(SqliteIndex::new(&setup.store_folder())),
+        workspace,
+        files,
+        kept: kept.clone(),
+    };
     let fetch: Arc<dyn Fetch> = Arc::new(HttpFetch::new(HttpSettings::default()));
     Ok(Services {
-        store: parts.store,
-        clock: Arc::new(SystemClock),
         attendance: parts.attendance,
         grants: Arc::new(setup.grants()),
-        observer: Arc::new(LiveWriter::new(&setup.store_folder(), run, parts.observer)),
         slots: Slots::new(parts.slots, 1),
-        models: parts.models,
         tools: tools(setup)?,
         process_tools: callsheet_tools::scripts(),
         hooks: hooks(setup),
         disabled_tools: setup.config.list("tools.disabled").into_iter().collect(),
-        workspace: Arc::new(workspace),
         outline: outline(),
         documents: documents(),
-        refused_constraints: ModelSet::default(),
-        earlier_calls: EarlierCalls::default(),
-        reuse: None,
-        unpriced: Arc::default(),
-        unknown_windows: Arc::default(),
-        commands: Commands::default(),
-        large: LargeFiles::default(),
-        pages: Pages::new(Some(Arc::clone(&fetch)), Some(kept.clone())),
+        pages: Pages::new(Some(Arc::clone(&fetch)), Some(kept)),
         fetch: Some(fetch),
         skill_dirs: skill_dirs(setup),
-        pinned_skills: PinnedSkills::default(),
-        snapshots: Snapshots::default(),
         templates: prompts.templates,
-        environment: environment(setup),
         current_file,
         open_files,
         check_command: Some(callsheet_tools::check_changes()),
         path_command: Some(callsheet_tools::list_paths()),
-        memory: Arc::new(IndexedMemory::new(Arc::clone(&index))),
-        index,
-        files,
         commands_apart: apart,
         commands_unheld: !apart && !contained,
-        kept,
-        read_only_sandbox: false,
         offer: Some(Arc::new(crate::library::offer(setup)?)),
+        ..Services::of(basics)
     })
 }
 
@@ -350,16 +335,6 @@ fn hooks(setup: &Setup) -> Hooks {
     let list = HookPoint::ALL.into_iter().flat_map(hooks).collect();
     let seconds = setup.config.count("hooks.timeout_seconds");
     Hooks { list, timeout: seconds.map_or(Hooks::default().timeout, Duration::from_secs) }
-}
-
-fn environment(setup: &Setup) -> Environment {
-    let (year, month, day, _) = civil(SystemClock.now_ms());
-    Environment {
-        date: format!("{year:04}-{month:02}-{day:02}"),
-        system: std::env::consts::OS.to_owned(),
-        shell: "sh".to_owned(),
-        project_root: setup.project.display().to_string(),
-    }
 }
 
 fn relative_to_project(setup: &Setup, file: &std::path::Path) -> Result<String, Failure> {

@@ -19,6 +19,10 @@ pub struct Cli {
     #[arg(long, short = 'C', global = true, value_name = "DIR")]
     pub project: Option<PathBuf>,
 
+    /// Use the runs of the cluster at this address, such as http://127.0.0.1:8080, instead of those of this machine.
+    #[arg(long, global = true, value_name = "URL", hide = cfg!(not(feature = "cluster")))]
+    pub on: Option<String>,
+
     /// Print one JSON object per line to stdout, and nothing else.
     #[arg(long, global = true)]
     pub json: bool,
@@ -121,6 +125,13 @@ pub enum Command {
     Tools(super::ToolsArgs),
     /// List what commands are always allowed to do, allow more, or revoke a grant.
     Grants(super::GrantsArgs),
+    /// Start a durable engine and workers that drive runs of this project, for one machine or several.
+    #[cfg(feature = "cluster")]
+    #[command(subcommand)]
+    Cluster(super::ClusterCommand),
+    /// Perform the tasks of runs on a cluster with the models and tools of this machine.
+    #[cfg(feature = "cluster")]
+    Worker(super::WorkerArgs),
     /// Print shell completions.
     Completions(CompletionsArgs),
     /// Write the man pages to a folder.

@@ -42,7 +42,7 @@ struct Folders {
 
 impl Workplace for Folders {
     fn open(&self, folder: &Path) -> Result<Arc<dyn Project>, String> {
-        let cli = Cli { command: None, project: Some(folder.to_owned()), json: false, verbose: self.verbose };
+        let cli = Cli { command: None, project: Some(folder.to_owned()), on: None, json: false, verbose: self.verbose };
         let setup = Setup { here: None, ..Setup::new(&cli, Vec::new()).map_err(words)? };
         let runs = Arc::new(setup.runs());
         Ok(Arc::new(Opened { setup, runs }))

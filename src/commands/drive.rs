@@ -165,7 +165,7 @@ pub(super) async fn ask_to_begin(services: &Services, run: &RunId, request: &str
     })
 }
 
-/// Drives a run to the end. The first Ctrl-C stops it cleanly, the second at once.
+/// Drives a run to the end, or follows it on a cluster. The first Ctrl-C stops it cleanly, the second at once.
 pub(super) async fn to_the_end(
     setup: &Setup,
     front: &Front,
@@ -173,6 +173,10 @@ pub(super) async fn to_the_end(
     session: Session,
     id: &RunId,
 ) -> Result<Exit, Failure> {
+    #[cfg(feature = "cluster")]
+    if setup.on.is_some() {
+        return super::on_cluster::follow(setup, front, session, id).await;
+    }
     let stop = CancellationToken::new();
     front.listen_for_interrupt(stop.clone(), format!("{} resume {id}", setup.command));
     setup.note_place();

@@ -107,7 +107,7 @@ impl Calls {
 
     /// The calls of a task: its refinement, its executions (spec 10.1) with their reviews, and its merge.
     fn of(setup: &Setup, task: &Task, skill: &SkillPolicy, settings: &Settings) -> Self {
-        let turns = skill.limits.max_turns.unwrap_or(settings.limits.max_turns);
+        let turns = skill.limits.task.max_turns.unwrap_or(settings.limits.max_turns);
         if task.for_each.is_some() {
             let items = items(setup, task).unwrap_or(1);
             let converses = skill.needs_arguments || skill.mode == SkillMode::Loop;

@@ -5,6 +5,8 @@ mod acp;
 mod answer;
 mod attend;
 mod check;
+#[cfg(feature = "cluster")]
+mod cluster;
 mod config;
 mod continuation;
 mod day_limit;
@@ -34,6 +36,8 @@ mod man;
 mod mcp;
 mod model;
 mod model_test;
+#[cfg(feature = "cluster")]
+mod on_cluster;
 mod plan;
 mod prompts;
 mod questions;
@@ -74,6 +78,8 @@ mod viewer;
 mod waits;
 mod watch;
 mod why;
+#[cfg(feature = "cluster")]
+mod worker;
 
 use callsheet_runtime::shown::Shown;
 use rustix::fs::FileType;
@@ -99,6 +105,8 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         _ => {}
     }
     let setup = Setup::new(cli, flags)?;
+    #[cfg(feature = "cluster")]
+    on_cluster::refuse_others(&setup, command)?;
     tell_first(cli, command, &setup)?;
     if attend::is_attended(cli, command) {
         return attend::attend(&setup, cli);
@@ -146,6 +154,10 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         #[cfg(feature = "mcp")]
         Command::Tools(arguments) => tools::tools(&setup, arguments),
         Command::Grants(arguments) => grants::grants(&setup, arguments),
+        #[cfg(feature = "cluster")]
+        Command::Cluster(command) => cluster::cluster(&setup, command),
+        #[cfg(feature = "cluster")]
+        Command::Worker(arguments) => worker::worker(setup, arguments),
         #[cfg(feature = "acp")]
         Command::Acp => Ok(Exit::Complete),
         Command::Doctor | Command::Completions(_) | Command::Man(_) => Ok(Exit::Complete),

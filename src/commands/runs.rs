@@ -18,7 +18,7 @@ pub(super) fn runs(setup: &Setup, arguments: &RunsArgs) -> Result<Exit, Failure>
     if let Some(words) = setup.elsewhere_words() {
         tell!("{words}");
     } else if runs.is_empty() {
-        tell!("no runs in {}", setup.project.display());
+        tell!("no runs in {}", setup.runs_place());
     }
     runs.iter().try_for_each(|run| print_run(setup, run))?;
     Ok(Exit::Complete)
@@ -33,8 +33,8 @@ fn print_run(setup: &Setup, run: &RunSummary) -> Result<(), Failure> {
         return super::print_json(run);
     }
     let state = match (&run.outcome, &run.owner) {
-        (_, Some(owner)) => format!("running ({owner})"),
-        (Some(outcome), None) => outcome_words(*outcome).to_owned(),
+        (Some(outcome), _) => outcome_words(*outcome).to_owned(),
+        (None, Some(owner)) => format!("running ({owner})"),
         (None, None) => "interrupted".to_owned(),
     };
     let cost = match run.cost_usd {

@@ -240,7 +240,17 @@ impl Trial<'_> {
         let (config, command) = (config.clone(), command.clone());
         let (folders, templates) = (Folders::below(&home), OnceLock::new());
         let here = here.clone();
-        Ok(Setup { project, folders, config, json: *json, here, verbose: *verbose, command, templates })
+        Ok(Setup {
+            project,
+            folders,
+            config,
+            json: *json,
+            here,
+            verbose: *verbose,
+            command,
+            templates,
+            ..self.setup.clone()
+        })
     }
 }
 

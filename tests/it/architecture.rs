@@ -21,9 +21,22 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("callsheet-symbols", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
     ("callsheet-documents", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
     ("callsheet-lsp", &["callsheet-core", "callsheet-format"]),
+    (
+        "callsheet-sdk",
+        &[
+            "callsheet-app",
+            "callsheet-core",
+            "callsheet-format",
+            "callsheet-models",
+            "callsheet-runtime",
+            "callsheet-store",
+            "callsheet-tools",
+        ],
+    ),
     ("callsheet-share", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
     ("callsheet-sim", &["callsheet-core", "callsheet-format", "callsheet-runtime", "callsheet-store"]),
     ("callsheet-app", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
+    ("callsheet-cluster", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
     ("callsheet-report", &["callsheet-app", "callsheet-core", "callsheet-format", "callsheet-runtime"]),
     ("callsheet-tui", &["callsheet-app", "callsheet-core", "callsheet-format", "callsheet-runtime"]),
     (
@@ -35,6 +48,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "callsheet-acp",
             "callsheet-app",
+            "callsheet-cluster",
             "callsheet-core",
             "callsheet-documents",
             "callsheet-format",
@@ -67,9 +81,11 @@ const BANNED: &[(&str, &[&str])] = &[
     ("callsheet-local", &["rusqlite", "clap"]),
     ("callsheet-symbols", &["reqwest", "rusqlite", "llama-cpp-2", "clap"]),
     ("callsheet-app", &["axum", "reqwest", "rusqlite", "llama-cpp-2", "clap", "console", "ratatui"]),
+    ("callsheet-sdk", &["llama-cpp-2", "clap", "axum", "ratatui"]),
     ("callsheet-share", &["reqwest", "rusqlite", "llama-cpp-2", "clap", "axum"]),
     ("callsheet-tui", &["reqwest", "rusqlite", "llama-cpp-2", "clap"]),
     ("callsheet-web", &["reqwest", "rusqlite", "llama-cpp-2", "clap"]),
+    ("callsheet-cluster", &["rusqlite", "llama-cpp-2", "clap", "axum", "ratatui"]),
     ("callsheet-lsp", &["tokio", "reqwest", "rusqlite", "llama-cpp-2", "clap", "ignore"]),
 ];
 

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::support::garden::{TestProject, json_lines};
 
 /// A server, ended with the test.
-struct Served {
+pub(crate) struct Served {
     server: Child,
     port: String,
 }
@@ -39,7 +39,7 @@ impl Answered {
 }
 
 impl Served {
-    fn open(garden: &TestProject) -> Self {
+    pub(crate) fn open(garden: &TestProject) -> Self {
         let mut command = garden.command(&["--json", "serve"]);
         command.env("CALLSHEET_MODEL", garden.model());
         let mut server = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -49,6 +49,11 @@ impl Served {
         let api = said["api"].as_str().unwrap();
         let port = api.strip_prefix("http://127.0.0.1:").unwrap().strip_suffix("/api/v1").unwrap();
         Self { port: port.to_owned(), server }
+    }
+
+    /// The address of the interface.
+    pub(crate) fn address(&self) -> String {
+        format!("http://127.0.0.1:{}/api/v1", self.port)
     }
 
     fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
@@ -103,7 +108,7 @@ fn unchunked(mut body: &str) -> String {
     text
 }
 
-fn token(garden: &TestProject, name: &str, may: &str) -> String {
+pub(crate) fn token(garden: &TestProject, name: &str, may: &str) -> String {
     garden.expect(0, &["serve", "tokens", "add", name, "--may", may]).out.trim().to_owned()
 }
 

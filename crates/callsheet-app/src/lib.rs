@@ -7,6 +7,7 @@ mod command;
 mod control;
 mod host;
 mod local;
+mod naming;
 mod refusal;
 mod report;
 mod starter;
@@ -18,6 +19,7 @@ pub use command::{Arrival, HunkRanges, Order, Receipt, RunCommand, WordCount, ne
 pub use control::{RunControl, SheetCheck, SheetIssue, Started};
 pub use host::Host;
 pub use local::{LocalRuns, Standing, asked_about, find_run, recorded, standing, undo_lines};
+pub use naming::{new_run, run_name};
 pub use refusal::{Kind, Refusal};
 pub use report::{omitted_rules, result_of_tree};
 pub use starter::{NewRun, RunStarter};

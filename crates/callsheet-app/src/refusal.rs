@@ -70,6 +70,16 @@ impl Refusal {
     }
 }
 
+/// What went wrong, and in a second line what to do.
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.what)?;
+        if self.advice.is_empty() { Ok(()) } else { write!(f, "\n{}", self.advice) }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
 impl From<StoreFault> for Refusal {
     fn from(fault: StoreFault) -> Self {
         let (kind, advice) = store_advice(&fault);
@@ -86,6 +96,7 @@ fn store_advice(fault: &StoreFault) -> (Kind, &'static str) {
         StoreFault::Broken(_) => {
             "`callsheet doctor` shows where Callsheet stores runs; CALLSHEET_HOME sets another folder"
         }
+        StoreFault::Remote(_) => "check the address; `callsheet cluster up` starts a cluster on this machine",
         StoreFault::ReadOnly(_) => {
             "`show`, `runs` and `report` still work; for more, give yourself write access to its folder"
         }

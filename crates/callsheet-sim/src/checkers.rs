@@ -497,7 +497,7 @@ impl Witness {
             _ => None,
         });
         let task = key.task.as_ref().and_then(|slug| run.task(slug));
-        let of_skill = task.and_then(|task| task.skill.as_ref()).map(|skill| &skill.limits);
+        let of_skill = task.and_then(|task| task.skill.as_ref()).map(|skill| &skill.limits.task);
         let turns = of_skill.and_then(|limits| limits.max_turns).unwrap_or(limits.max_turns);
         let calls = key.task.as_ref().and_then(|slug| self.task_calls.get(slug)).copied().unwrap_or(0);
         let is_loop = task.is_some_and(|task| task.is_loop()) && key.phase == Phase::Execute;

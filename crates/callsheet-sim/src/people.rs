@@ -76,7 +76,7 @@ impl People {
                 self.an_edit_stands(run, list)
             }
             Event::TaskDropped(events::TaskDropped { task }) if part(run, task).is_some() => {
-                let removed = part(run, task).is_some_and(|op| op.removed);
+                let removed = part(run, task).is_some_and(|op| op.state() == State::Dropped);
                 if removed { Ok(()) } else { Err(format!("what a person said stands: the item {task} was removed")) }
             }
             Event::TaskDropped(events::TaskDropped { task }) => match run.task(task).map(|task| task.state()) {
@@ -150,5 +150,5 @@ fn is_ended(run: &Run, slug: &Slug) -> bool {
 
 /// The part of a template with this name, or whose leaf has it.
 pub(crate) fn part<'a>(run: &'a Run, task: &Slug) -> Option<&'a NodeInstance> {
-    run.operators().get(task).or_else(|| run.operators().of_leaf(task))
+    run.operators().get(task)
 }

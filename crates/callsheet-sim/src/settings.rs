@@ -77,10 +77,10 @@ pub fn skills(random: &mut Random) -> BTreeMap<String, SkillPolicy> {
             skill.refine = Some(Policy::Always);
         }
         if random.chance(15) {
-            skill.limits.max_calls = Some(u32::try_from(random.below(4)).unwrap_or(1));
+            skill.limits.task.max_calls = Some(u32::try_from(random.below(4)).unwrap_or(1));
         }
         if random.chance(10) {
-            skill.limits.max_tokens = Some(200);
+            skill.limits.task.max_tokens = Some(200);
         }
         if random.chance(20) {
             skill.limits.parallel = Some(1);

@@ -75,7 +75,7 @@ impl World {
             return Some(events::LimitRaised { limit: "max_calls".to_owned(), max }.into());
         }
         let slugs: Vec<Slug> = run.all_tasks().map(|task| task.task.slug.clone()).collect();
-        let ended = run.operators().iter().filter(|op| op.closed.is_some()).map(|op| op.id.clone());
+        let ended = run.operators().iter().filter(|op| op.is_closed()).map(|op| op.id.clone());
         let failed = run.operators().iter().filter(|op| op.failed()).map(|op| op.id.clone());
         let problems: Vec<Slug> =
             run.all_problems().map(|problem| problem.task.task.slug.clone()).chain(failed).collect();

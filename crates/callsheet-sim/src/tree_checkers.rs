@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use callsheet_core::events::{self, Event, LogEntry};
 use callsheet_core::nouns::Slug;
 use callsheet_core::record::{CallFault, CallKey, EffectKey, Outcome};
-use callsheet_core::run::{Effect, OpState, Run, Stage, TaskRun};
+use callsheet_core::run::{Effect, Run, Stage, TaskRun};
 use callsheet_core::template::{ReturnStatus, TaskResult};
 
 use crate::checkers::Kept;
@@ -61,7 +61,7 @@ impl TreeWitness {
 
     fn uncharge(&mut self, run: &Run, key: &CallKey) {
         let in_flight = run.is_in_flight(&EffectKey::Ask(key.clone()));
-        let op = key.task.as_ref().filter(|_| in_flight).and_then(|task| run.operators().of_leaf(task));
+        let op = key.task.as_ref().filter(|_| in_flight).and_then(|task| run.operators().get(task));
         for above in op.into_iter().flat_map(|op| run.operators().ancestry(op)) {
             *self.calls.entry(above.id.clone()).or_default() -= 1;
         }
@@ -69,7 +69,7 @@ impl TreeWitness {
 
     fn charge(&mut self, run: &Run, task: &Slug, calls: u32, tokens: u64) {
         let operators = run.operators();
-        let Some(op) = operators.of_leaf(task) else { return };
+        let Some(op) = operators.get(task) else { return };
         for above in operators.ancestry(op) {
             *self.calls.entry(above.id.clone()).or_default() += calls;
             *self.tokens.entry(above.id.clone()).or_default() += tokens;
@@ -80,7 +80,7 @@ impl TreeWitness {
     /// 9, budget tree).
     fn no_token_is_overspent(&self, run: &Run, task: &Slug) -> Kept {
         let operators = run.operators();
-        let Some(op) = operators.of_leaf(task) else { return Ok(()) };
+        let Some(op) = operators.get(task) else { return Ok(()) };
         let over = operators.ancestry(op).find(|above| {
             let tokens = self.tokens.get(&above.id).copied().unwrap_or(0);
             operators.node(above).and_then(|node| node.limits.max_tokens).is_some_and(|most| tokens > most)
@@ -93,7 +93,7 @@ impl TreeWitness {
     /// The calls and tokens of a task and of every task above it stay within their limits (spec 9, budget tree).
     fn no_budget_is_passed(&self, run: &Run, task: &Slug) -> Kept {
         let operators = run.operators();
-        let Some(op) = operators.of_leaf(task) else { return Ok(()) };
+        let Some(op) = operators.get(task) else { return Ok(()) };
         for above in operators.ancestry(op) {
             let Some(node) = operators.node(above) else { continue };
             let calls = self.calls.get(&above.id).copied().unwrap_or(0);
@@ -114,7 +114,7 @@ impl TreeWitness {
 /// # Errors
 /// Two are at work.
 pub fn writers_never_overlap(run: &Run) -> Kept {
-    let leaves = run.all_tasks().filter(|task| run.operators().of_leaf(&task.task.slug).is_some());
+    let leaves = run.all_tasks().filter(|task| run.operators().get(&task.task.slug).is_some());
     let works = |task: &&TaskRun| task.runs.iter().any(|exec| exec.attempts.admitted) && run.can_write(task);
     let working = leaves.filter(works);
     let working: Vec<&str> = working.map(|task| task.task.slug.as_str()).collect();
@@ -132,7 +132,7 @@ pub fn subtasks_are_bounded(run: &Run) -> Kept {
         return Err(format!("subtasks are bounded: {} at depth {}", deep.id, deep.depth));
     }
     for op in operators.iter() {
-        let waits = operators.children(op).any(|child| child.place.is_subtask() && child.closed.is_none());
+        let waits = operators.children(op).any(|child| child.place.is_subtask() && !child.is_closed());
         let Some(leaf) = op.leaf().filter(|_| waits) else { continue };
         let outstanding = run.outstanding();
         let asked =
@@ -165,7 +165,7 @@ pub fn the_result_fits_the_outcome(run: &Run, result: Option<&TaskResult>) -> Ke
     if result.status == ReturnStatus::Failed && result.error.is_none() {
         return Err("the result fits the outcome: it failed without an error".to_owned());
     }
-    let open = run.operators().iter().find(|op| op.state != OpState::Closed);
+    let open = run.operators().iter().find(|op| !op.is_closed());
     match open {
         Some(op) if outcome == Outcome::Complete => {
             Err(format!("the result fits the outcome: {} is open at the end", op.id))

@@ -398,7 +398,7 @@ impl World {
             | Effect::AskPerson { task, .. } => Some(task),
             effect => effect.task(),
         };
-        let is_below = task.is_some_and(|task| run.operators().get(task).or(run.operators().of_leaf(task)).is_some());
+        let is_below = task.is_some_and(|task| run.operators().get(task).is_some());
         if self.trees.is_none() && !is_below {
             return None;
         }

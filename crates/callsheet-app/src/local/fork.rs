@@ -128,15 +128,13 @@ fn begins(run: &Run, event: &Event, task: &Slug) -> bool {
 }
 
 fn not_begun(run: &Run, id: &RunId, task: &Slug) -> Refusal {
-    if run.task(task).is_some() || run.operators().get(task).is_some() {
+    if run.state_of(task).is_some() {
         return Refusal::usage(
             format!("{task} has not begun in run {id}"),
             format!("fork the whole run: callsheet fork {id}"),
         );
     }
-    let parts = run.operators().iter().map(|op| op.id.as_str());
-    let names: BTreeSet<&str> = run.all_tasks().map(|task| task.task.slug.as_str()).chain(parts).collect();
-    let names: Vec<&str> = names.into_iter().collect();
+    let names: Vec<&str> = run.names().into_iter().map(Slug::as_str).collect();
     unknown(id, task.as_str(), &names)
 }
 

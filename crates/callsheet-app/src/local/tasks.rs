@@ -7,7 +7,7 @@ use std::sync::Arc;
 use callsheet_core::events::{self, Event, LogEntry};
 use callsheet_core::fuzzy;
 use callsheet_core::nouns::{RunId, Slug};
-use callsheet_core::run::{NodeInstance, Run, Stage, State, TaskRun};
+use callsheet_core::run::{Run, Stage, State};
 use callsheet_runtime::ports::{InboxMessage, RunSummary, Store};
 
 use super::{Ordered, recorded};
@@ -67,7 +67,6 @@ fn find(runs: &Ordered<'_>, id: &RunId, slugs: &[String], wish: SteerAction) -> 
     let (store, found) = runs.found(id)?;
     let id = &found.run;
     let run = recorded(&store, &found)?.run.into_run();
-    let of_template = run.operators().tree().is_some();
     let mut preview = run.clone();
     let mut tasks = Vec::new();
     if found.owner.is_none() && !matches!(run.stage(), Stage::Empty) {
@@ -76,46 +75,34 @@ fn find(runs: &Ordered<'_>, id: &RunId, slugs: &[String], wish: SteerAction) -> 
         preview = with(&preview, events::RunResumed { settings }.into())
             .ok_or_else(|| Refusal::internal(format!("run {id} cannot be resumed"), ""))?;
     }
-    if of_template {
-        let (tasks, after) = of_tree(&run, preview, id, slugs, wish)?;
-        let changed = done_with_changes(&run, &after);
-        return Ok(SteeredRun { store, found, tasks, changed });
-    }
-    let failed: Vec<String> = run.tasks().filter(|task| task.state() == State::Failed).map(slug_of).collect();
-    if slugs.is_empty() && failed.is_empty() {
+    let all = slugs.is_empty();
+    let mut wanted = if all { run.failed() } else { slugs.iter().cloned().map(Slug::new).collect() };
+    if wanted.is_empty() {
         return Err(nothing_failed(id));
     }
-    let all = slugs.is_empty();
-    let mut slugs: Vec<&String> = if all { failed.iter().collect() } else { slugs.iter().collect() };
-    let step = |slug: &String| run.step_of(&Slug::new(slug.clone()));
+    let step = |slug: &Slug| run.step_of(slug);
     match wish {
         // Removes the last task of a chain first, because removing a task blocks its readers, and a blocked task
         // stays blocked.
-        SteerAction::Drop => slugs.sort_by_key(|slug| std::cmp::Reverse(step(slug))),
+        SteerAction::Drop => wanted.sort_by_key(|slug| std::cmp::Reverse(step(slug))),
         // Retries the first task of a chain first, because this also plans its readers again, which may be named, too.
-        SteerAction::Retry => slugs.sort_by_key(|slug| step(slug)),
+        SteerAction::Retry => wanted.sort_by_key(step),
     }
-    for slug in slugs {
-        let named = Slug::new(slug.clone());
-        let operators = run.operators();
-        if let Some(op) = operators.get(&named).or_else(|| operators.of_leaf(&named)) {
-            tasks.extend(part_of_call(&mut preview, op, wish, id)?);
+    for slug in wanted {
+        let Some(name) = run.name_of(&slug).cloned() else { return Err(unknown_of(&run, id, slug.as_str())) };
+        let (before, now) = (run.state_of(&name), preview.state_of(&name));
+        let is_part = run.operators().get(&name).is_some();
+        // An earlier retry or the resume already plans it again.
+        let has_ended = if is_part { State::is_ended } else { State::is_problem };
+        let comes_back = before.is_some_and(has_ended) && now.is_some_and(|now| !now.is_ended());
+        if comes_back && (is_part || wish == SteerAction::Retry && (all || !tasks.is_empty())) {
             continue;
         }
-        let Some(task) = preview.task(&named).filter(|task| task.below.is_none()) else {
-            let names: Vec<&str> = run.tasks().map(|task| task.task.slug.as_str()).collect();
-            return Err(unknown(id, slug, &names));
-        };
-        let (slug, state) = (task.task.slug.clone(), task.state());
-        // An earlier retry or the resume may already have planned this task again.
-        let comes_back = wish == SteerAction::Retry
-            && !state.is_ended()
-            && run.task(&slug).is_some_and(|task| task.state().is_problem());
-        if comes_back && (all || !tasks.is_empty()) {
-            continue;
-        }
-        preview = with(&preview, wish.event(&slug)).ok_or_else(|| refusal(&slug, state, wish, id))?;
-        tasks.push(slug);
+        preview = with(&preview, wish.event(&name)).ok_or_else(|| match now {
+            Some(now) if !is_part => refusal(&name, now, wish, id),
+            now => refusal_of_part(&preview, &name, now, wish, id),
+        })?;
+        tasks.push(name);
     }
     let changed = done_with_changes(&run, &preview);
     Ok(SteeredRun { store, found, tasks, changed })
@@ -143,52 +130,7 @@ fn changes_stand(id: &RunId, tasks: &[Slug], changed: &[Slug]) -> Refusal {
     )
 }
 
-/// The part of a called template to retry or remove. `None` if an earlier retry or the resume already plans it again.
-fn part_of_call(preview: &mut Run, op: &NodeInstance, wish: SteerAction, id: &RunId) -> Result<Option<Slug>, Refusal> {
-    if preview.operators().get(&op.id).is_some_and(|now| op.failed() && !now.failed()) {
-        return Ok(None);
-    }
-    *preview = with(preview, wish.event(&op.id)).ok_or_else(|| refusal_of_part(preview, op, wish, id))?;
-    Ok(Some(op.id.clone()))
-}
-
-fn slug_of(task: &TaskRun) -> String {
-    task.task.slug.as_str().to_owned()
-}
-
-/// The tasks of a template run to retry or remove: the named tasks, or else all failed tasks. Empty if a resume alone
-/// plans the failed tasks again.
-fn of_tree(
-    run: &Run,
-    mut preview: Run,
-    id: &RunId,
-    slugs: &[String],
-    wish: SteerAction,
-) -> Result<(Vec<Slug>, Run), Refusal> {
-    let operators = run.operators();
-    let wanted = if slugs.is_empty() { run.failed_of_tree() } else { slugs.iter().cloned().map(Slug::new).collect() };
-    if wanted.is_empty() {
-        return Err(nothing_failed(id));
-    }
-    let mut tasks = Vec::new();
-    for slug in wanted {
-        let Some(op) = operators.get(&slug).or_else(|| operators.of_leaf(&slug)) else {
-            let names: Vec<&str> = operators.iter().map(|op| op.id.as_str()).collect();
-            return Err(unknown(id, slug.as_str(), &names));
-        };
-        let ended = |run: &Run| run.operators().get(&op.id).is_some_and(|op| op.closed.is_some() && !op.former);
-        if ended(run) && !ended(&preview) {
-            // An earlier retry or the resume already plans it again.
-            continue;
-        }
-        preview = with(&preview, wish.event(&op.id)).ok_or_else(|| refusal_of_part(&preview, op, wish, id))?;
-        tasks.push(op.id.clone());
-    }
-    Ok((tasks, preview))
-}
-
-fn refusal_of_part(preview: &Run, op: &NodeInstance, wish: SteerAction, id: &RunId) -> Refusal {
-    let (slug, ended) = (&op.id, op.closed.is_some() && !op.former);
+fn refusal_of_part(preview: &Run, slug: &Slug, state: Option<State>, wish: SteerAction, id: &RunId) -> Refusal {
     if wish == SteerAction::Drop {
         let around = preview.names_around(slug);
         let item = around.iter().find(|name| with(preview, wish.event(name)).is_some());
@@ -199,7 +141,7 @@ fn refusal_of_part(preview: &Run, op: &NodeInstance, wish: SteerAction, id: &Run
         let what = format!("{slug} can't be removed: in a template run, only failed items of a list can be");
         return Refusal::usage(what, advice);
     }
-    if ended {
+    if state.is_some_and(State::is_ended) {
         Refusal::usage(
             format!("can't retry {slug} alone: what requested it has used its result already, or is using it"),
             format!(
@@ -216,6 +158,14 @@ fn refusal_of_part(preview: &Run, op: &NodeInstance, wish: SteerAction, id: &Run
 
 fn nothing_failed(id: &RunId) -> Refusal {
     Refusal::usage(format!("no task of run {id} failed"), format!("inspect the run: callsheet show {id}"))
+}
+
+fn unknown_of(run: &Run, id: &RunId, slug: &str) -> Refusal {
+    let names: Vec<&str> = match run.operators().tree() {
+        Some(_) => run.operators().iter().map(|op| op.id.as_str()).collect(),
+        None => run.tasks().map(|task| task.task.slug.as_str()).collect(),
+    };
+    unknown(id, slug, &names)
 }
 
 pub(super) fn unknown(id: &RunId, slug: &str, names: &[&str]) -> Refusal {

@@ -33,7 +33,7 @@ fn named(run: &Run, id: &RunId, names: &[String]) -> Result<BTreeSet<Slug>, Refu
     let mut tasks = BTreeSet::new();
     for name in names {
         let slug = Slug::new(name.clone());
-        if run.task(&slug).is_none() && run.operators().get(&slug).is_none() {
+        if run.state_of(&slug).is_none() {
             let all = run.all_tasks().map(|task| task.task.slug.as_str());
             return Err(unknown(id, name, &all.collect::<Vec<_>>()));
         }

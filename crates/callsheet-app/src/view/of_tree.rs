@@ -19,7 +19,7 @@ impl RunView {
         let mut seen = BTreeSet::new();
         let mut told = Vec::new();
         for op in self.run.operators().iter() {
-            let bytes = op.closed.as_ref().and_then(|closed| blob(&closed.result));
+            let bytes = op.closed().and_then(|closed| blob(&closed.result));
             let result = bytes.and_then(|bytes| serde_json::from_slice::<TaskResult>(&bytes).ok()).unwrap_or_default();
             for warning in result.notes.warnings {
                 if seen.insert(warning.message.clone()) {
@@ -36,7 +36,7 @@ impl RunView {
         let collects = |op: &&NodeInstance| {
             let node = operators.node(op);
             let collects = node.is_some_and(|node| node.kind.operator().collects());
-            collects && op.closed.is_some() && !op.failed()
+            collects && op.is_closed() && !op.failed()
         };
         let line = |op: &NodeInstance| {
             let parts = || operators.children(op).filter(|part| !part.place.is_nested());
@@ -50,7 +50,7 @@ impl RunView {
 
     /// Whether a part of it failed that a person may repeat.
     pub fn may_retry_of_tree(&self) -> bool {
-        !self.run.failed_of_tree().is_empty()
+        !self.run.failed().is_empty()
     }
 
     /// The names of all its started tasks, and of the tasks that tasks of a list call.

@@ -56,7 +56,7 @@ impl Evaluator<'_> {
     /// # Errors
     /// `context_matching_failure`, `context_parsing_failure`.
     pub(super) fn check_choice(&self, op: &NodeInstance) -> Result<(), Box<TaskError>> {
-        let Some(child) = self.matching(op).filter(|child| child.closed.is_some()) else { return Ok(()) };
+        let Some(child) = self.matching(op).filter(|child| child.is_closed()) else { return Ok(()) };
         let result = self.result(child);
         let reason = match (&result.error, result.status) {
             (Some(error), _) if is_about_the_reply(error) => Reason::ContextParsingFailure,

@@ -117,7 +117,7 @@ impl<'a> Evaluator<'a> {
     pub(super) fn earlier_names(&self, op: &NodeInstance) -> Vec<String> {
         let named = |(teller, node, place): (&'a NodeInstance, &'a Node, ChildSlot)| {
             let tells = move |child: &&NodeInstance| {
-                child.closed.is_some() && child.place != place && node.kind.operator().tells(child.place, place)
+                child.is_closed() && child.place != place && node.kind.operator().tells(child.place, place)
             };
             self.children(teller).into_iter().filter(tells).map(|child| self.name_of(child))
         };
@@ -148,7 +148,7 @@ impl<'a> Evaluator<'a> {
     /// Entries of the steps of a sequence, for its own notes.
     pub(super) fn step_entries(&self, op: &NodeInstance, format: AccumulationFormat) -> Vec<Entry> {
         let steps = self.children(op).into_iter().filter(|child| matches!(child.place, ChildSlot::Child { .. }));
-        let entries = steps.filter(|child| child.closed.is_some()).map(|child| {
+        let entries = steps.filter(|child| child.is_closed()).map(|child| {
             let id = self.node(child).and_then(|node| node.id.clone()).unwrap_or_default();
             let result = self.result(child);
             Arc::new(Told::of(entry(child.place.number(), id, &result, said(&result), format)))

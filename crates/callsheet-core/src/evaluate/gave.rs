@@ -28,7 +28,7 @@ impl Reach {
 }
 
 fn result_of(part: &NodeInstance) -> Option<(usize, BlobId)> {
-    Some((part.number, part.closed.as_ref()?.result.clone()))
+    Some((part.number, part.closed()?.result.clone()))
 }
 
 /// Names made of parts.
@@ -52,7 +52,7 @@ impl<'a> Evaluator<'a> {
 
     /// A part that came back.
     fn returned(&self, number: usize) -> Option<&'a NodeInstance> {
-        self.at(number).filter(|part| part.closed.is_some())
+        self.at(number).filter(|part| part.is_closed())
     }
 
     /// Whether these parts begin with those that were read.

@@ -122,7 +122,7 @@ pub fn result_of_run(run: &Run, values: Values<'_>) -> Option<TaskResult> {
 
 /// The result of a task of a tree, after it has returned.
 pub fn result_of(op: &NodeInstance, values: Values<'_>) -> Option<TaskResult> {
-    serde_json::from_slice(&values(&op.closed.as_ref()?.result)?).ok()
+    serde_json::from_slice(&values(&op.closed()?.result)?).ok()
 }
 
 struct Evaluator<'a> {
@@ -163,7 +163,7 @@ impl<'a> Evaluator<'a> {
 
     /// The result of a returned task.
     fn result(&self, op: &NodeInstance) -> Arc<TaskResult> {
-        let Some(closed) = &op.closed else { return Arc::default() };
+        let Some(closed) = op.closed() else { return Arc::default() };
         if let Some(known) = self.known.borrow().get(&closed.result) {
             return Arc::clone(known);
         }
@@ -175,7 +175,7 @@ impl<'a> Evaluator<'a> {
     /// The result without its times. Names are filled into prompts, and prompts of equal runs must be equal.
     fn timeless(&self, op: &NodeInstance) -> Arc<TaskResult> {
         let result = self.result(op);
-        let Some(closed) = &op.closed else { return result };
+        let Some(closed) = op.closed() else { return result };
         if let Some(known) = self.timeless.borrow().get(&closed.result) {
             return Arc::clone(known);
         }

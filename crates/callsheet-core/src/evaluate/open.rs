@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::nouns::{SkillLimits, SkillMode, SkillPolicy, Task};
+use crate::nouns::{Limits, SkillLimits, SkillMode, SkillPolicy, Task, TaskLimits};
 use crate::record::{HandlerPlan, Opened, Plan, Step};
 use crate::run::{ChildSlot, NodeInstance, Work};
 use crate::template::operators::{Names, Opens};
@@ -317,8 +317,12 @@ impl Evaluator<'_> {
     }
 
     fn handler_policy(&self, op: &NodeInstance, node: &Node, writer: Option<String>) -> SkillPolicy {
-        let limits = &node.limits;
-        let defaults = crate::nouns::Limits::of_templates();
+        let limits = TaskLimits {
+            max_turns: Some(node.limits.max_turns.unwrap_or(Limits::of_templates().max_turns)),
+            timeout_seconds: node.limits.timeout_seconds,
+            max_output_bytes: node.limits.max_output_bytes,
+            ..TaskLimits::default()
+        };
         let mut models = self.models(op, node).into_iter();
         let writes = self.proposes_changes(op, node);
         SkillPolicy {
@@ -327,12 +331,7 @@ impl Evaluator<'_> {
             model: models.next(),
             fallbacks: models.collect(),
             mode: SkillMode::Handler,
-            limits: SkillLimits {
-                max_turns: Some(limits.max_turns.unwrap_or(defaults.max_turns)),
-                timeout_seconds: limits.timeout_seconds,
-                max_output_bytes: limits.max_output_bytes,
-                ..SkillLimits::default()
-            },
+            limits: SkillLimits { task: limits, ..SkillLimits::default() },
             writer,
             ..SkillPolicy::default()
         }

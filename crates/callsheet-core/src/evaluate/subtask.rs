@@ -107,7 +107,7 @@ impl Evaluator<'_> {
 
     /// The error of a budget above a subtask, which ends the requesting task.
     pub(super) fn fatal_subtask(&self, op: &NodeInstance) -> Option<TaskError> {
-        let fatal = |child: &&NodeInstance| child.closed.as_ref().is_some_and(|closed| closed.fatal);
+        let fatal = |child: &&NodeInstance| child.closed().is_some_and(|closed| closed.fatal);
         let child = self.children(op).into_iter().filter(|child| child.place.is_subtask()).find(fatal)?;
         match &self.result(child).error.as_ref()?.kind {
             ErrorKind::TaskFailure { details: Some(details), .. } => details.subtask_error.as_deref().cloned(),

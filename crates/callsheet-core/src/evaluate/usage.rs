@@ -26,12 +26,12 @@ impl Evaluator<'_> {
         let Some(task) = self.leaf(op) else { return metrics };
         metrics.wall.ms = task.clock.spent_ms(self.run.now_ms());
         // A leaf has its own time limit, by default the one of the run's settings.
-        let seconds = task.skill.as_ref().and_then(|skill| skill.limits.timeout_seconds);
+        let seconds = task.skill.as_ref().and_then(|skill| skill.limits.task.timeout_seconds);
         let seconds = seconds.unwrap_or(self.run.settings().limits.timeout_seconds);
         metrics.wall.limit_ms = Some(u64::from(seconds).saturating_mul(1_000));
         metrics.output.limit = limits.max_output_bytes.or(Some(self.run.settings().limits.max_output_bytes));
         if task.is_handler() {
-            let own = task.skill.as_ref().and_then(|skill| skill.limits.max_turns);
+            let own = task.skill.as_ref().and_then(|skill| skill.limits.task.max_turns);
             metrics.turns.used = self.assistant_turns(task);
             metrics.turns.limit = own;
             metrics.turns.last_turn_at = task.last_turn_at;

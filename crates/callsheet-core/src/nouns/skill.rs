@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{BlobId, MergePolicy, Policy, ToolCall};
+use super::{BlobId, MergePolicy, Policy, TaskLimits, ToolCall};
 
 /// How a skill's tasks are executed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,25 +38,21 @@ pub enum ExecutionMode {
 }
 
 /// Limits that a skill sets for its own tasks (spec 7.3). `None` means the run's limit.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct SkillLimits {
-    /// Turns of a loop task.
-    pub max_turns: Option<u32>,
-    /// Wall time of one task, seconds.
-    pub timeout_seconds: Option<u32>,
-    /// Bytes of one reply.
-    pub max_output_bytes: Option<u64>,
-    /// Model calls of one task.
-    pub max_calls: Option<u32>,
-    /// Tokens of one task.
-    pub max_tokens: Option<u64>,
+    /// The limits of each task.
+    #[serde(flatten)]
+    pub task: TaskLimits,
     /// The maximum number of parallel execution runs of one task.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub parallel: Option<u32>,
     /// Tokens of one tool output shown to the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_output_tokens: Option<u32>,
     /// Tokens of one reference.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reference_tokens: Option<u32>,
 }
 

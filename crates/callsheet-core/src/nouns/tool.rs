@@ -61,6 +61,21 @@ pub struct ToolSpec {
 }
 
 impl ToolSpec {
+    /// A tool without other names, which any skill may use and whose calls cannot be granted for longer than one answer.
+    pub fn new(name: &str, description: &str, parameters: Value, effect: ToolEffect, repeat: RepeatClass) -> Self {
+        Self {
+            name: name.to_owned(),
+            description: description.to_owned(),
+            parameters,
+            effect,
+            repeat,
+            exclusive: false,
+            named_only: false,
+            aliases: Vec::new(),
+            granted_as: None,
+        }
+    }
+
     /// Whether its calls change nothing by themselves and return a change set. A tool that acts at once declares
     /// `Once`.
     pub fn stages_changes(&self) -> bool {

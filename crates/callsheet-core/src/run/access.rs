@@ -261,7 +261,7 @@ impl Run {
     /// done is running until its result is judged, and failed if the result is a failure. An attempt that a person
     /// has replaced counts as dropped.
     fn judged(&self, task: &TaskRun) -> State {
-        let Some(op) = self.operators.of_leaf(&task.task.slug) else { return task.state() };
+        let Some(op) = self.operators.get(&task.task.slug) else { return task.state() };
         if task.state().is_ended() && op.is_replaced(&task.task.slug) {
             return State::Dropped;
         }
@@ -269,11 +269,10 @@ impl Run {
             return task.state();
         }
         let is_former = op.reparse.is_some() || op.leaf().as_ref() != Some(&task.task.slug);
-        match &op.closed {
+        match op.state() {
             _ if is_former => State::Failed,
-            Some(_) if op.failed() => State::Failed,
-            Some(_) => State::Done,
-            None => State::Running,
+            state if state.is_ended() => state,
+            _ => State::Running,
         }
     }
 
@@ -434,7 +433,7 @@ impl Run {
 
     /// What a task of a tree and all tasks below it have used.
     pub fn spent(&self, op: &NodeInstance) -> Spent {
-        self.ledger.of_op(op.number)
+        self.ledger.of_task(&op.id)
     }
 
     /// The smallest number of model calls that the run so far needed without retries (spec 2.14).

@@ -159,7 +159,7 @@ impl<'a> Approval<'a> {
             return None;
         }
         let operators = &self.0.operators;
-        Some((call.call.name.as_str(), operators.work(operators.of_leaf(task)?)?))
+        Some((call.call.name.as_str(), operators.work(operators.get(task)?)?))
     }
 }
 

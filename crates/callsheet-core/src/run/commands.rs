@@ -6,8 +6,9 @@ use crate::adopt;
 use crate::nouns::{SkillPolicy, Slug};
 
 use super::Run;
-use super::lists::check_applies;
-use super::mounts::{Mounts, call_of, failed_calls};
+use super::ledger::Holder;
+use super::lists::{check_applies, check_drop, transition};
+use super::mounts::{Mounts, check_call, failed_calls};
 use super::next_stage::NextStage;
 use super::operators::{Redo, Trees};
 use super::reject::Reject;
@@ -19,14 +20,31 @@ use super::task_change::TaskChange;
 pub(super) struct Commands<'a>(pub &'a mut Run);
 
 impl Commands<'_> {
-    /// Repeats an ended task for a person. Tasks that it blocked come back, and so do tasks that read its former
+    /// Has a task repeated or removed for a person.
+    pub fn redo(&mut self, slug: &Slug, how: Redo, skills: &BTreeMap<String, SkillPolicy>) {
+        let part = self.0.operators.get(slug).map(|part| part.number);
+        if part.is_some() || how == Redo::Again {
+            self.0.calls.offer();
+        }
+        match (part, how) {
+            (Some(part), _) => self.redo_part(part, how, skills),
+            (None, Redo::Without) => self.drop_task(slug),
+            (None, Redo::Again) if self.0.tasks.get(slug).is_some_and(comes_back) => self.ask_anew(slug),
+            (None, Redo::Again) => self.retry(slug, skills),
+        }
+    }
+
+    /// Repeats an ended task of the list. Tasks that it blocked come back, and so do tasks that read its former
     /// result.
-    pub fn retry(&mut self, slug: &Slug, skills: &BTreeMap<String, SkillPolicy>) {
+    fn retry(&mut self, slug: &Slug, skills: &BTreeMap<String, SkillPolicy>) {
         if self.0.tasks.get(slug).is_some_and(|task| task.state() == State::Done) {
-            return self.redo(slug, skills);
+            return self.make_anew(slug, skills);
         }
         if let Some(calls) = failed_calls(self.0, slug, skills) {
-            calls.iter().for_each(|call| Mounts(self.0).retry(call));
+            for top in calls {
+                Trees(self.0).redo(top, Redo::Again);
+                Mounts(self.0).wait_again(top);
+            }
             return self.come_back(slug, BTreeSet::new(), skills);
         }
         self.revive(slug, skills);
@@ -37,7 +55,7 @@ impl Commands<'_> {
 
     /// Repeats a task that is done, whatever its inputs are. The tasks that read from it are planned again and may
     /// reuse the replies of equal calls (spec 2.18).
-    fn redo(&mut self, slug: &Slug, skills: &BTreeMap<String, SkillPolicy>) {
+    fn make_anew(&mut self, slug: &Slug, skills: &BTreeMap<String, SkillPolicy>) {
         let readers = readers_of(self.0, slug);
         self.start_anew(slug, skills);
         self.ask_anew(slug);
@@ -46,7 +64,7 @@ impl Commands<'_> {
     }
 
     /// Forbids the task to reuse replies, and drops its finished executions.
-    pub fn ask_anew(&mut self, slug: &Slug) {
+    fn ask_anew(&mut self, slug: &Slug) {
         if let Some(task) = self.0.tasks.get_mut(slug) {
             task.runs.clear();
             task.reuse = CallReuse::Forbidden;
@@ -76,24 +94,20 @@ impl Commands<'_> {
         self.revive(slug, skills);
     }
 
-    /// Repeats or removes a task of a call's tree for a person. The task that made the call continues with it.
-    pub fn redo_in_call(&mut self, slug: &Slug, how: Redo, skills: &BTreeMap<String, SkillPolicy>) {
-        let Ok(call) = call_of(self.0, slug, how) else { return };
-        Trees(self.0).redo_op(call.op, how);
-        let caller = &call.caller.task;
-        match self.0.tasks.get(caller).map(TaskRun::state) {
-            Some(State::Failed) => {
-                Mounts(self.0).wait_again(&call);
-                self.come_back(caller, BTreeSet::new(), skills);
-            }
-            Some(State::Done) => {
-                let readers = readers_of(self.0, caller);
-                Mounts(self.0).wait_again(&call);
-                self.begin_readers(&readers, skills);
-                self.come_back(caller, readers, skills);
-            }
-            _ => {}
-        }
+    /// Repeats or removes a task of a tree. The task that made the call continues with it. Without a call, the run does.
+    fn redo_part(&mut self, part: usize, how: Redo, skills: &BTreeMap<String, SkillPolicy>) {
+        Trees(self.0).redo(part, how);
+        let Some(caller) = self.0.operators.caller_of(part).map(|caller| caller.task.clone()) else {
+            return NextStage(self.0).operate();
+        };
+        let readers = match self.0.tasks.get(&caller).map(TaskRun::state) {
+            Some(State::Failed) => BTreeSet::new(),
+            Some(State::Done) => readers_of(self.0, &caller),
+            _ => return,
+        };
+        Mounts(self.0).wait_again(part);
+        self.begin_readers(&readers, skills);
+        self.come_back(&caller, readers, skills);
     }
 
     /// Continues a task whose calls of templates begin again.
@@ -120,7 +134,7 @@ impl Commands<'_> {
     }
 
     /// Takes a task that has not begun to run off the list for a person.
-    pub fn drop_task(&mut self, slug: &Slug) {
+    fn drop_task(&mut self, slug: &Slug) {
         TaskChange(self.0).enter(slug, TaskPhase::Dropped(RemovedBy::Person));
         NextStage(self.0).ask_lists_anew();
     }
@@ -132,14 +146,13 @@ impl Commands<'_> {
         let run = &mut *self.0;
         run.changes.make_stale(slug);
         let (revision, round) = (run.changes.revision(), run.progress.rounds().total());
-        run.ledger.open_task(slug, None);
+        run.ledger.open(slug, Holder::Task(slug.clone()), None);
         let Some(task) = run.tasks.get_mut(slug) else { return };
-        let (writer, skill, lost) = (task.writer.take(), task.skill.take(), task.skill_lost);
+        let (writer, skill) = (task.writer.take(), task.skill.take());
         let must_refine = task.refined == Refined::Due;
         task.restart(revision);
         task.writer = writer;
         task.skill = skill;
-        task.skill_lost = lost;
         if must_refine {
             task.refined = Refined::Due;
         }
@@ -148,7 +161,6 @@ impl Commands<'_> {
             task.runs.clear();
             task.writer = adopt::writer(&task.task, skills);
             task.skill = Some(policy.clone());
-            task.skill_lost = false;
         }
     }
 
@@ -185,22 +197,53 @@ pub(super) fn readers_of(run: &Run, slug: &Slug) -> BTreeSet<Slug> {
     readers
 }
 
-/// Checks whether a part of a call may be repeated or removed. If the task that made the call is done, its readers begin again,
-/// too.
+/// Checks whether a person may have a task repeated or removed.
 ///
 /// # Errors
-/// The part is running, or something that uses its result is running.
-pub(super) fn check_part(run: &Run, slug: &Slug, how: Redo) -> Result<(), Reject> {
-    let caller = call_of(run, slug, how)?.caller.task;
-    let is_done = run.tasks.get(&caller).is_some_and(|task| task.state() == State::Done);
-    if is_done { check_redo(run, &caller) } else { Ok(()) }
+/// There is no such task, its state does not allow this, or something that uses its result is running.
+pub(super) fn check_redo(
+    run: &Run,
+    slug: &Slug,
+    how: Redo,
+    skills: &BTreeMap<String, SkillPolicy>,
+) -> Result<(), Reject> {
+    if let Some(part) = run.operators.get(slug) {
+        if let Some(caller) = check_call(run, part, how)?.filter(|caller| caller.state() == State::Done) {
+            check_readers(run, &caller.task.slug)?;
+        }
+        return run.operators.redone(part.number, how).map(|_| ());
+    }
+    let task = run.tasks.get(slug).ok_or_else(|| Reject::UnknownTask(slug.clone()))?;
+    if how == Redo::Without {
+        return check_drop(task);
+    }
+    if comes_back(task) {
+        return Ok(());
+    }
+    let state = task.state();
+    if !state.is_problem() && !matches!(state, State::Done | State::Dropped) {
+        return Err(transition(slug, state, State::Planned));
+    }
+    check_applies(run, slug)?;
+    if state == State::Done {
+        return check_readers(run, slug);
+    }
+    let mut calls = failed_calls(run, slug, skills).into_iter().flatten();
+    calls.try_for_each(|top| run.operators.redone(top, Redo::Again).map(|_| ()))
+}
+
+/// Whether the task was planned again because of another task and has not begun. A person may still have it repeated
+/// itself.
+fn comes_back(task: &TaskRun) -> bool {
+    let unbegun = matches!(task.state(), State::Planned | State::Waiting | State::Ready) && !task.has_begun();
+    task.reuse == CallReuse::Allowed && unbegun
 }
 
 /// Checks whether a task that is done may be repeated.
 ///
 /// # Errors
 /// A task that reads its result is running or is changing files.
-pub(super) fn check_redo(run: &Run, slug: &Slug) -> Result<(), Reject> {
+fn check_readers(run: &Run, slug: &Slug) -> Result<(), Reject> {
     for reader in readers_of(run, slug) {
         check_applies(run, &reader)?;
         if run.tasks.get(&reader).is_some_and(|reader| reader.state() == State::Running) {

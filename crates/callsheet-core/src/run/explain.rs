@@ -175,34 +175,34 @@ impl Explainer<'_> {
     /// Why a task is not done.
     pub fn why(&self, task: &Slug) -> Why {
         match (self.run.operators.get(task), self.run.task(task)) {
-            (Some(op), _) => self.of_op(op),
-            (None, Some(task)) => self.of_task(task),
-            (None, None) => Why::Unknown,
+            (Some(op), _) if op.id == *task => self.of_op(op),
+            (_, Some(task)) => self.of_task(task),
+            (_, None) => Why::Unknown,
         }
     }
 
     fn of_op(&self, op: &NodeInstance) -> Why {
         let run = self.run;
         let leaf = op.leaf().and_then(|slug| run.tasks.get(&slug));
-        if op.state == OpState::Closed {
+        if op.state().is_ended() {
             let failure = leaf.and_then(|leaf| leaf.failure()).filter(|_| op.failed());
             return Why::Ended {
-                state: if op.failed() { State::Failed } else { State::Done },
+                state: op.state(),
                 reason: failure.map(|failure| failure.reason.clone()).unwrap_or_default(),
                 cause: run.operators.children(op).find(|part| op.failed() && part.failed()).map(|part| part.id.clone()),
             };
         }
-        if let (OpState::Open, Some(leaf)) = (op.state, leaf.filter(|leaf| !leaf.state().is_ended())) {
+        if let (OpState::Open, Some(leaf)) = (&op.phase, leaf.filter(|leaf| !leaf.state().is_ended())) {
             return self.of_task(leaf);
         }
-        let slot = || matches!(op.state, OpState::Due(_)).then(|| self.slot());
+        let slot = || matches!(op.phase, OpState::Due(_)).then(|| self.slot());
         let why = self.at_work(&op.id).or_else(|| self.comes_first(None)).or_else(|| self.no_list());
         why.or_else(slot).or_else(|| self.parts(op)).unwrap_or(Why::Unknown)
     }
 
     /// The reason, if a task of the tree waits for parts that have not returned.
     fn parts(&self, op: &NodeInstance) -> Option<Why> {
-        let open = self.run.operators.children(op).filter(|part| part.state != OpState::Closed);
+        let open = self.run.operators.children(op).filter(|part| !part.state().is_ended());
         waits_for(open.map(|part| &part.id))
     }
 
@@ -317,10 +317,7 @@ impl Explainer<'_> {
         let run = self.run;
         let mut uses = limits::uses(run);
         if let Some(task) = task {
-            uses.extend(own_uses(run, task));
-            let op = run.operators.of_leaf(&task.task.slug);
-            let above = op.into_iter().flat_map(|op| run.operators.ancestry(op));
-            uses.extend(above.flat_map(|op| limits::uses_of(run, op)));
+            uses.extend(limits::uses_around(run, task));
         }
         let share = |found: &LimitUse| found.used / found.max;
         let uses = uses.into_iter().filter(|found| found.limit == limit);
@@ -356,7 +353,7 @@ impl Explainer<'_> {
                 ToolState::Mounted(number) => run.operators.top_of(number),
                 _ => None,
             });
-            waits_for(tops.filter(|top| top.closed.is_none()).map(|top| &top.id))
+            waits_for(tops.filter(|top| !top.is_closed()).map(|top| &top.id))
         })
     }
 
@@ -392,7 +389,7 @@ impl Explainer<'_> {
         }
         if task.has_begun() {
             let turn = TreeQuery(run).has_turn_before(task).map(|other| Why::Writer { by: other.slug() });
-            let why = turn.or_else(|| self.parts(run.operators.of_leaf(&task.task.slug)?)).or_else(|| self.gate(task));
+            let why = turn.or_else(|| self.parts(run.operators.get(&task.task.slug)?)).or_else(|| self.gate(task));
             // A writer whose approval is void is asked about again at the gate of its section.
             if why.is_some() || Approval(run).has(task) {
                 return why;
@@ -446,18 +443,4 @@ fn waits_for<'a>(tasks: impl Iterator<Item = &'a Slug>) -> Option<Why> {
         }
     }
     (!awaited.is_empty()).then_some(Why::WaitsForTask { tasks: awaited })
-}
-
-/// How much of the limits is used that the task has from its skill.
-fn own_uses(run: &Run, task: &TaskRun) -> Vec<LimitUse> {
-    let Some(skill) = &task.skill else { return Vec::new() };
-    let spent = run.ledger.of_task(&task.task.slug);
-    let admitted = task.runs.iter().filter(|run| run.attempts.admitted).count();
-    let one = |limit, used, max: Option<f64>| max.map(|max| LimitUse { task: None, limit, used, max, threshold: 1.0 });
-    let uses = [
-        one(Limit::TaskCalls, f64::from(spent.counted_calls()), skill.limits.max_calls.map(f64::from)),
-        one(Limit::TaskTokens, limits::number(spent.tokens()), skill.limits.max_tokens.map(limits::number)),
-        one(Limit::Parallel, limits::count(admitted), skill.limits.parallel.map(f64::from)),
-    ];
-    uses.into_iter().flatten().collect()
 }

@@ -41,8 +41,8 @@ pub(super) enum Holder {
     Run,
     /// A task since it was listed.
     Task(Slug),
-    /// A task of a tree, by its number.
-    Op(usize),
+    /// A task of a template, by its number.
+    Part(usize),
 }
 
 /// One account.
@@ -63,8 +63,8 @@ pub(super) struct Account {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Ledger {
     accounts: Vec<Account>,
-    tasks: BTreeMap<Slug, usize>,
-    ops: BTreeMap<usize, usize>,
+    /// The accounts by the names of tasks. The handlers of a task of a template use its account.
+    names: BTreeMap<Slug, usize>,
     /// The calls in flight, each with its account and the tokens that it reserved.
     open: BTreeMap<CallKey, (usize, u64)>,
 }
@@ -89,7 +89,7 @@ impl Default for Ledger {
     fn default() -> Self {
         let of_run =
             Account { holder: Holder::Run, spent: Spent::default(), no_room: None, too_dear_usd: None, above: None };
-        Self { accounts: vec![of_run], tasks: BTreeMap::new(), ops: BTreeMap::new(), open: BTreeMap::new() }
+        Self { accounts: vec![of_run], names: BTreeMap::new(), open: BTreeMap::new() }
     }
 }
 
@@ -109,47 +109,28 @@ impl Listed {
 }
 
 impl Ledger {
-    /// Opens an account for a task when it is listed. `op` is the tree task whose leaf it is.
-    pub fn open_task(&mut self, task: &Slug, op: Option<usize>) {
-        let above = op.and_then(|op| self.ops.get(&op).copied()).unwrap_or(0);
-        let account = self.open(Holder::Task(task.clone()), above);
-        self.tasks.insert(task.clone(), account);
+    /// Opens an account for a task. `above` is the task that opened it, or whose call its tree is.
+    pub fn open(&mut self, task: &Slug, holder: Holder, above: Option<&Slug>) {
+        let above = Some(self.number_of(above));
+        let number = self.accounts.len();
+        self.accounts.push(Account { holder, spent: Spent::default(), no_room: None, too_dear_usd: None, above });
+        self.names.insert(task.clone(), number);
     }
 
-    /// Opens an account for a task of a tree. `parent` is the task that opened it. `caller` is the task whose call
-    /// the tree is.
-    pub fn open_op(&mut self, op: usize, parent: Option<usize>, caller: Option<&Slug>) {
-        let above = match parent {
-            Some(parent) => self.ops.get(&parent),
-            None => caller.and_then(|caller| self.tasks.get(caller)),
-        };
-        let account = self.open(Holder::Op(op), above.copied().unwrap_or(0));
-        self.ops.insert(op, account);
+    /// Lets a handler use the account of the task whose work it does.
+    pub fn share(&mut self, handler: &Slug, task: &Slug) {
+        self.names.insert(handler.clone(), self.number_of(Some(task)));
     }
 
-    fn open(&mut self, holder: Holder, above: usize) -> usize {
-        self.accounts.push(Account {
-            holder,
-            spent: Spent::default(),
-            no_room: None,
-            too_dear_usd: None,
-            above: Some(above),
-        });
-        self.accounts.len().saturating_sub(1)
+    /// The number of the account that calls of a task are charged to. Calls without a task are charged to the run.
+    fn number_of(&self, task: Option<&Slug>) -> usize {
+        task.and_then(|task| self.names.get(task)).copied().unwrap_or(0)
     }
 
     /// The account that calls of a task are charged to, with its number, and all accounts above it, from the inside
-    /// out. Calls without a task are charged to the run.
+    /// out.
     pub fn chain(&self, task: Option<&Slug>) -> impl Iterator<Item = (usize, &Account)> {
-        self.from(task.and_then(|task| self.tasks.get(task)).copied().unwrap_or(0))
-    }
-
-    /// The account of a task of a tree, with its number, and all accounts above it.
-    pub fn chain_of_op(&self, op: usize) -> impl Iterator<Item = (usize, &Account)> {
-        self.from(self.ops.get(&op).copied().unwrap_or(0))
-    }
-
-    fn from(&self, account: usize) -> impl Iterator<Item = (usize, &Account)> {
+        let account = self.number_of(task);
         let numbers = std::iter::successors(Some(account), |at| self.accounts.get(*at)?.above);
         numbers.filter_map(|number| Some((number, self.accounts.get(number)?)))
     }
@@ -178,21 +159,15 @@ impl Ledger {
         self.accounts.first().map(|account| account.spent).unwrap_or_default()
     }
 
-    /// What a task spent since it was listed.
+    /// What a task and all tasks below it spent since it was listed or opened.
     pub fn of_task(&self, task: &Slug) -> Spent {
-        let account = self.tasks.get(task).and_then(|account| self.accounts.get(*account));
-        account.map(|account| account.spent).unwrap_or_default()
-    }
-
-    /// What a task of a tree and all tasks below it spent.
-    pub fn of_op(&self, op: usize) -> Spent {
-        let account = self.ops.get(&op).and_then(|account| self.accounts.get(*account));
+        let account = self.names.get(task).and_then(|account| self.accounts.get(*account));
         account.map(|account| account.spent).unwrap_or_default()
     }
 
     /// Notes that a call started, and reserves tokens for it.
     pub fn started(&mut self, call: &CallKey, tokens: u64) {
-        let account = call.task.as_ref().and_then(|task| self.tasks.get(task)).copied().unwrap_or(0);
+        let account = self.number_of(call.task.as_ref());
         self.open.insert(call.clone(), (account, tokens));
         self.each_above(account, |spent| {
             spent.calls = spent.calls.saturating_add(1);
@@ -254,8 +229,7 @@ impl Ledger {
     }
 
     fn each_of(&mut self, task: Option<&Slug>, change: impl FnMut(&mut Spent)) {
-        let account = task.and_then(|task| self.tasks.get(task)).copied().unwrap_or(0);
-        self.each_above(account, change);
+        self.each_above(self.number_of(task), change);
     }
 
     fn each_above(&mut self, account: usize, mut change: impl FnMut(&mut Spent)) {

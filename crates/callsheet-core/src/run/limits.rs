@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::nouns::{ExecutionId, LIMIT_ROWS, SkillLimits, Slug, TaskLimits};
+use crate::nouns::{ExecutionId, LIMIT_ROWS, Slug, TaskLimits};
 use crate::record::StopReason;
 
 use super::Run;
@@ -44,26 +44,24 @@ struct Bounds {
 }
 
 fn bounds(run: &Run, holder: &Holder) -> Bounds {
+    if *holder == Holder::Run {
+        let limits = &run.settings().limits;
+        return Bounds { calls: Some(limits.max_calls), tokens: limits.max_tokens, cost_usd: limits.max_cost_usd };
+    }
+    let of = |limits: &TaskLimits| Bounds {
+        calls: limits.max_calls,
+        tokens: limits.max_tokens,
+        cost_usd: limits.max_cost_usd,
+    };
+    own_limits(run, holder).map(of).unwrap_or_default()
+}
+
+/// The limits that a task has of its own: those of its skill, or of its node of a template.
+fn own_limits<'a>(run: &'a Run, holder: &Holder) -> Option<&'a TaskLimits> {
     match holder {
-        Holder::Run => {
-            let limits = &run.settings().limits;
-            Bounds { calls: Some(limits.max_calls), tokens: limits.max_tokens, cost_usd: limits.max_cost_usd }
-        }
-        Holder::Task(slug) => {
-            let limits = run.tasks.get(slug).and_then(|task| task.skill.as_ref()).map(|skill| &skill.limits);
-            let of =
-                |limits: &SkillLimits| Bounds { calls: limits.max_calls, tokens: limits.max_tokens, cost_usd: None };
-            limits.map(of).unwrap_or_default()
-        }
-        Holder::Op(number) => {
-            let node = run.operators.at(*number).and_then(|op| run.operators.node(op));
-            let of = |limits: &TaskLimits| Bounds {
-                calls: limits.max_calls,
-                tokens: limits.max_tokens,
-                cost_usd: limits.max_cost_usd,
-            };
-            node.map(|node| of(&node.limits)).unwrap_or_default()
-        }
+        Holder::Run => None,
+        Holder::Task(slug) => Some(&run.tasks.get(slug)?.skill.as_ref()?.limits.task),
+        Holder::Part(number) => Some(&run.operators.node(run.operators.at(*number)?)?.limits),
     }
 }
 
@@ -87,9 +85,9 @@ fn spent_of(run: &Run, account: &Account, starting: u32) -> Option<Limit> {
     match &account.holder {
         Holder::Run => forbids_work(run),
         Holder::Task(_) => None,
-        Holder::Op(number) => {
+        Holder::Part(number) => {
             let op = run.operators.at(*number)?;
-            let seconds = run.operators.node(op)?.limits.timeout_seconds?;
+            let seconds = own_limits(run, &account.holder)?.timeout_seconds?;
             let max = u64::from(seconds).saturating_mul(1_000);
             (op.clock.spent_ms(run.clock.now()) >= max).then_some(Limit::TaskTimeout)
         }
@@ -141,15 +139,15 @@ pub(super) fn forbids_all_calls(run: &Run, listed: &Listed) -> bool {
 
 /// Whether a task of a tree, or a task above it, has used up a limit. Excludes limits of the run.
 pub(super) fn is_spent(run: &Run, op: &NodeInstance) -> bool {
-    let mut chain = run.ledger.chain_of_op(op.number).filter(|(_, account)| account.holder != Holder::Run);
+    let mut chain = run.ledger.chain(Some(&op.id)).filter(|(_, account)| account.holder != Holder::Run);
     chain.any(|(_, account)| spent_of(run, account, 0).is_some())
 }
 
 /// Accounts above the leaves of trees at work, short of the run's, of which nothing is left.
 pub(super) fn spent_together(run: &Run) -> BTreeSet<usize> {
-    let ops = run.operators.limited().filter_map(|op| run.ledger.chain_of_op(op).next());
-    let callers = run.operators.callers().filter_map(|caller| run.ledger.chain(Some(&caller.task)).next());
-    let spent = ops.chain(callers).filter(|(_, account)| spent_of(run, account, 0).is_some());
+    let tasks = run.operators.limited().map(|op| &op.id).chain(run.operators.callers().map(|caller| &caller.task));
+    let accounts = tasks.filter_map(|task| run.ledger.chain(Some(task)).next());
+    let spent = accounts.filter(|(_, account)| spent_of(run, account, 0).is_some());
     spent.map(|(number, _)| number).collect()
 }
 
@@ -187,7 +185,7 @@ fn run_timeout_ms(run: &Run) -> Option<u64> {
 pub(super) fn ends_task(run: &Run, task: &TaskRun) -> Option<(Limit, Cause)> {
     let mut chain = run.ledger.chain(Some(&task.task.slug)).filter(|(_, account)| account.holder != Holder::Run);
     let own = chain.next().and_then(|(_, account)| spent_of(run, account, 0));
-    if let Some(limit) = own.or_else(|| forbids_turn(run, task)) {
+    if let Some(limit) = forbids_turn(run, task).or(own) {
         return Some((limit, Cause::Limit(limit)));
     }
     let above = chain.find_map(|(_, account)| spent_of(run, account, 0));
@@ -206,7 +204,7 @@ fn forbids_turn(run: &Run, task: &TaskRun) -> Option<Limit> {
     if !task.is_handler() {
         return None;
     }
-    let own = task.skill.as_ref().and_then(|skill| skill.limits.max_turns);
+    let own = task.skill.as_ref().and_then(|skill| skill.limits.task.max_turns);
     let max = own.unwrap_or(run.settings().limits.max_turns);
     (replies(run, task) >= max).then_some(Limit::MaxTurns)
 }
@@ -224,7 +222,7 @@ const REPLY: u64 = 16_384;
 /// The tokens that a call reserves of the run's limit: what is known of a handler's call, or else the largest allowed
 /// prompt and a reply.
 pub(super) fn reserve(run: &Run, task: Option<&TaskRun>) -> u64 {
-    let handler = task.and_then(|task| Some((task, run.operators.of_leaf(&task.task.slug)?)));
+    let handler = task.and_then(|task| Some((task, run.operators.get(&task.task.slug)?)));
     let known = handler.map(|(task, op)| op.reserve(task.sizes.prompt)).filter(|tokens| *tokens > 0);
     // A prompt may already have proved larger than the budget.
     let prompt = task.map_or(0, |task| task.sizes.prompt).max(u64::from(run.settings().budget.prompt));
@@ -264,19 +262,19 @@ struct Budget {
 }
 
 fn budgets(run: &Run, task: Option<&TaskRun>) -> Vec<Budget> {
-    let own_op = task.and_then(|task| run.operators.of_leaf(&task.task.slug)).map(|op| op.number);
+    let chain = || run.ledger.chain(task.map(|task| &task.task.slug));
+    let own = chain().next().map(|(number, _)| number);
     let of = |number: usize, account: &Account| {
         let max = bounds(run, &account.holder).tokens?;
-        let whose = match &account.holder {
+        let whose = match account.holder {
             Holder::Run => Shortfall::Run,
-            Holder::Task(slug) if task.is_some_and(|task| task.task.slug == *slug) => Shortfall::Task,
-            Holder::Op(number) if own_op == Some(*number) => Shortfall::Task,
-            Holder::Task(_) | Holder::Op(_) => Shortfall::Above,
+            Holder::Task(_) | Holder::Part(_) if own == Some(number) => Shortfall::Task,
+            Holder::Task(_) | Holder::Part(_) => Shortfall::Above,
         };
         let left = max.saturating_sub(account.spent.tokens());
         Some(Budget { whose, account: number, left, held: account.spent.reserved })
     };
-    run.ledger.chain(task.map(|task| &task.task.slug)).filter_map(|(number, account)| of(number, account)).collect()
+    chain().filter_map(|(number, account)| of(number, account)).collect()
 }
 
 /// Whose token budget left too little for a call. `needed` is the smallest number of tokens that the call can use.
@@ -315,14 +313,14 @@ pub(super) enum Shortfall {
 
 /// The number of equal turns in a row after which a handler ends.
 pub(super) fn no_progress_repeats(run: &Run, task: &Slug) -> usize {
-    let op = run.operators.of_leaf(task);
+    let op = run.operators.get(task);
     let node = op.and_then(|op| run.operators.node(op));
     let own = node.and_then(|node| node.limits.no_progress_repeats);
     usize::try_from(own.unwrap_or(run.settings().limits.no_progress_repeats)).unwrap_or(usize::MAX).max(1)
 }
 
 pub(super) fn task_timeout_ms(run: &Run, task: &TaskRun) -> u64 {
-    let own = task.skill.as_ref().and_then(|skill| skill.limits.timeout_seconds);
+    let own = task.skill.as_ref().and_then(|skill| skill.limits.task.timeout_seconds);
     u64::from(own.unwrap_or(run.settings().limits.timeout_seconds)).saturating_mul(1_000)
 }
 
@@ -348,7 +346,7 @@ pub(super) fn deadline_ms(run: &Run, task: Option<&TaskRun>) -> u64 {
 
 /// Milliseconds that are left for the task of the tree and the tasks above it (spec "Templates" 9).
 fn left_above_ms(run: &Run, task: &TaskRun, at: u64) -> u64 {
-    let Some(op) = run.operators.of_leaf(&task.task.slug) else { return u64::MAX };
+    let Some(op) = run.operators.get(&task.task.slug) else { return u64::MAX };
     let left = run.operators.ancestry(op).filter_map(|op| {
         let seconds = run.operators.node(op)?.limits.timeout_seconds?;
         Some(u64::from(seconds).saturating_mul(1_000).saturating_sub(op.clock.spent_ms(at)))
@@ -364,7 +362,7 @@ pub(super) fn withdraws_tools(run: &Run, task: &TaskRun, exec: &Execution) -> Op
     if exec.repeats >= REPEATED_CALLS {
         return Some(Limit::RepeatedCalls);
     }
-    let own = task.skill.as_ref().and_then(|skill| skill.limits.max_turns);
+    let own = task.skill.as_ref().and_then(|skill| skill.limits.task.max_turns);
     let max = own.unwrap_or(run.settings().limits.max_turns);
     (turn(exec) >= max).then_some(Limit::MaxTurns)
 }
@@ -412,23 +410,49 @@ fn may_be(limit: &str, max: f64) -> bool {
     row.map_or(max.fract() == 0.0 && max <= f64::from(u32::MAX), |row| row.range.holds(max))
 }
 
-/// How much of the limits of one task of the tree is used: its own limits, and the turns of a handler.
+/// How much is used of what a task may spend.
+fn spending(run: &Run, task: &Slug, threshold: f64) -> Vec<LimitUse> {
+    let Some((_, Account { holder, spent, .. })) = run.ledger.chain(Some(task)).next() else { return Vec::new() };
+    let max = bounds(run, holder);
+    let one = |limit, used, max: Option<f64>| {
+        max.map(|max| LimitUse { task: Some(task.clone()), limit, used, max, threshold })
+    };
+    let uses = [
+        one(Limit::TaskCalls, f64::from(spent.counted_calls()), max.calls.map(f64::from)),
+        one(Limit::TaskTokens, number(spent.tokens()), max.tokens.map(number)),
+        one(Limit::MaxCost, spent.cost_usd, max.cost_usd),
+    ];
+    uses.into_iter().flatten().collect()
+}
+
+/// How much of the limits is used that apply to a task: its own and those of the tasks of a template around it.
+pub(super) fn uses_around(run: &Run, task: &TaskRun) -> Vec<LimitUse> {
+    let slug = &task.task.slug;
+    if let Some(part) = run.operators.get(slug) {
+        return run.operators.ancestry(part).flat_map(|above| uses_of(run, above)).collect();
+    }
+    let mut uses = spending(run, slug, 1.0);
+    if let Some(max) = task.skill.as_ref().and_then(|skill| skill.limits.parallel).map(f64::from) {
+        let used = count(task.runs.iter().filter(|run| run.attempts.admitted).count());
+        uses.push(LimitUse { task: Some(slug.clone()), limit: Limit::Parallel, used, max, threshold: 1.0 });
+    }
+    uses
+}
+
+/// How much of the limits of one task of a template is used: its own limits, and the turns of a handler.
 pub(super) fn uses_of(run: &Run, op: &NodeInstance) -> Vec<LimitUse> {
     let Some(node) = run.operators.node(op) else { return Vec::new() };
-    let (limits, spent) = (&node.limits, run.ledger.of_op(op.number));
+    let limits = &node.limits;
     let threshold = limits.warning_threshold.unwrap_or(run.settings().limits.warning_threshold);
-    let mut uses = Vec::new();
+    let mut uses = spending(run, &op.id, threshold);
     let mut put = |limit, used, max: Option<f64>| {
         uses.extend(max.map(|max| LimitUse { task: Some(op.id.clone()), limit, used, max, threshold }));
     };
-    put(Limit::TaskCalls, f64::from(spent.counted_calls()), limits.max_calls.map(f64::from));
-    put(Limit::TaskTokens, number(spent.tokens()), limits.max_tokens.map(number));
-    put(Limit::MaxCost, spent.cost_usd, limits.max_cost_usd);
     let seconds = number(op.clock.spent_ms(run.clock.now())) / 1_000.0;
     put(Limit::TaskTimeout, seconds, limits.timeout_seconds.map(f64::from));
     let leaf = op.leaf().and_then(|slug| run.task(&slug)).filter(|task| task.is_handler());
     if let Some(task) = leaf {
-        let own = task.skill.as_ref().and_then(|skill| skill.limits.max_turns);
+        let own = task.skill.as_ref().and_then(|skill| skill.limits.task.max_turns);
         let turns = task.runs.iter().map(|exec| exec.turns.len()).max().unwrap_or(0);
         let max = own.unwrap_or(run.settings().limits.max_turns);
         put(Limit::MaxTurns, f64::from(u32::try_from(turns).unwrap_or(u32::MAX)), Some(f64::from(max)));

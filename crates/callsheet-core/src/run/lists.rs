@@ -205,7 +205,7 @@ impl Lists<'_> {
         for planned in list.steps.iter().flatten() {
             let ended = self.0.tasks.get(&planned.task.slug).is_some_and(|task| task.state().is_ended());
             if !(planned.unchanged && ended) {
-                let policy = planned.task.skill.as_ref().map(|skill| list.skills.get(skill));
+                let policy = planned.task.skill.as_ref().and_then(|skill| list.skills.get(skill));
                 TaskChange(self.0).list(planned, policy, issues, round);
             }
         }

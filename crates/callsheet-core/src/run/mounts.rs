@@ -19,15 +19,6 @@ use super::task_change::TaskChange;
 /// Begins and ends calls of templates.
 pub(super) struct Mounts<'a>(pub &'a mut Run);
 
-/// A failed call of a template, and the task of its tree that begins again.
-pub(super) struct FailedCall {
-    pub caller: Caller,
-    /// The number of the tree.
-    pub mount: usize,
-    /// The number of the task of the tree.
-    pub op: usize,
-}
-
 impl Mounts<'_> {
     /// Begins the call of a template.
     pub fn mounted(&mut self, caller: Caller, tree: Tree) {
@@ -52,7 +43,7 @@ impl Mounts<'_> {
         let top = mount.and_then(|number| self.0.operators.top_of(number));
         let ms = top.map_or(0, |top| top.clock.spent_ms(now));
         let communication =
-            top.and_then(|top| top.closed.as_ref()).is_some_and(|closed| closed.outcome == Outcome::Unreachable);
+            top.and_then(|top| top.closed()).is_some_and(|closed| closed.outcome == Outcome::Unreachable);
         let Some(exec) = self.0.tasks.get_mut(task).and_then(|task| task.run_mut(run)) else { return };
         if let Some(tool) = exec.call_mut(call) {
             (tool.ms, tool.mount) = (ms, mount);
@@ -87,24 +78,19 @@ impl Mounts<'_> {
         leaves
     }
 
-    /// Begins the tree of a failed call again. The call waits for it.
-    pub fn retry(&mut self, call: &FailedCall) {
-        Trees(self.0).redo_op(call.op, Redo::Again);
-        self.wait_again(call);
-    }
-
-    /// Makes the call wait for its tree again.
-    pub fn wait_again(&mut self, call: &FailedCall) {
-        let FailedCall { caller, mount, .. } = call;
-        let Some(task) = self.0.tasks.get_mut(&caller.task) else { return };
+    /// Makes the call of a tree wait for the tree again. `part` is any task of the tree.
+    pub fn wait_again(&mut self, part: usize) {
+        let Some(mount) = self.0.operators.at(part).map(|part| part.mount) else { return };
+        let Some(Caller { task, run, call }) = self.0.operators.caller(mount).cloned() else { return };
+        let Some(task) = self.0.tasks.get_mut(&task) else { return };
         task.execution = ExecutionStage::OnHold;
         task.merge = None;
-        let Some(exec) = task.run_mut(&caller.run) else { return };
+        let Some(exec) = task.run_mut(&run) else { return };
         if exec.is_ended() {
             exec.phase = ExecutionPhase::Working;
         }
-        if let Some(tool) = exec.call_mut(&caller.call) {
-            tool.state = ToolState::Mounted(*mount);
+        if let Some(tool) = exec.call_mut(&call) {
+            tool.state = ToolState::Mounted(mount);
         }
     }
 }
@@ -132,7 +118,7 @@ pub(super) fn check_mount(run: &Run, caller: &Caller, tree: &Tree) -> Result<(),
 /// Checks whether the call of a template may end. If `failed`, it need not have begun.
 pub(super) fn check_return(run: &Run, caller: &Caller, failed: bool) -> Result<(), Reject> {
     let may_return = template_call(run, caller).is_some_and(|tool| match tool.state {
-        ToolState::Mounted(number) => run.operators.top_of(number).is_some_and(|top| top.closed.is_some()),
+        ToolState::Mounted(number) => run.operators.top_of(number).is_some_and(|top| top.is_closed()),
         _ => false,
     });
     if may_return || failed && may_mount(run, caller) {
@@ -152,40 +138,36 @@ fn calls_of_failed(run: &Run, task: &Slug) -> Vec<(ExecutionId, String, Option<u
     runs.flat_map(calls).collect()
 }
 
-/// The failed calls of a task that failed only because of its calls of templates. Their trees continue with what they
-/// have if the skill has not changed. `None` if the whole task must begin again.
-pub(super) fn failed_calls(run: &Run, task: &Slug, skills: &BTreeMap<String, SkillPolicy>) -> Option<Vec<FailedCall>> {
+/// The top tasks of the failed calls of a task that failed only because of its calls of templates. Their trees continue
+/// with what they have if the skill has not changed. `None` if the whole task must begin again.
+pub(super) fn failed_calls(run: &Run, task: &Slug, skills: &BTreeMap<String, SkillPolicy>) -> Option<Vec<usize>> {
     let known = run.tasks.get(task).filter(|task| task.state() == State::Failed)?;
     let changed = known.task.skill.as_ref().is_some_and(|skill| skills.contains_key(skill));
     let calls = calls_of_failed(run, task);
     if changed || calls.is_empty() {
         return None;
     }
-    let failed = calls.into_iter().map(|(exec, call, mount)| {
-        let mount = mount?;
-        let top = run.operators.top_of(mount).filter(|top| !top.former)?;
-        let caller = Caller { task: task.clone(), run: exec, call };
-        (top.failed() || run.operators.has_failed_items(top)).then_some(FailedCall { caller, mount, op: top.number })
+    let failed = calls.into_iter().map(|(_, _, mount)| {
+        let top = run.operators.top_of(mount?).filter(|top| !top.is_former())?;
+        (top.failed() || run.operators.has_failed_items(top)).then_some(top.number)
     });
     failed.collect()
 }
 
-/// The returned call whose tree contains the task. It continues once the task is repeated or removed.
+/// Checks whether the call continues whose tree contains the task, once the task is repeated or removed. Returns the task
+/// that made the call.
 ///
 /// # Errors
-/// The call has not ended, or its caller has gone on without it.
-pub(super) fn call_of(run: &Run, slug: &Slug, how: Redo) -> Result<FailedCall, Reject> {
-    let refused = || how.refused(slug);
-    let op: &NodeInstance = run.operators.named(slug).ok_or_else(|| Reject::UnknownTask(slug.clone()))?;
-    let mount = op.mount;
-    let caller = run.operators.caller(mount).cloned().ok_or_else(refused)?;
-    let task = run.tasks.get(&caller.task).ok_or_else(refused)?;
-    let is_of_call = |tool: &ToolRun| tool.state == ToolState::Mounted(mount) || tool.mount == Some(mount);
-    let waits = task.run(&caller.run).and_then(|exec| exec.call(&caller.call)).is_some_and(is_of_call);
-    let ended = task.state().is_ended() && !matches!(task.state(), State::Failed | State::Done);
-    if op.closed.is_none() || op.former || !waits || ended {
+/// The task has not returned, or its caller has gone on without the call.
+pub(super) fn check_call<'a>(run: &'a Run, part: &NodeInstance, how: Redo) -> Result<Option<&'a TaskRun>, Reject> {
+    let refused = || how.refused(&part.id);
+    if !part.is_closed() {
         return Err(refused());
     }
-    run.operators.redone(op.number, how)?;
-    Ok(FailedCall { caller, mount, op: op.number })
+    let Some(caller) = run.operators.caller(part.mount) else { return Ok(None) };
+    let task = run.tasks.get(&caller.task).ok_or_else(refused)?;
+    let is_of_call = |tool: &ToolRun| tool.state == ToolState::Mounted(part.mount) || tool.mount == Some(part.mount);
+    let waits = task.run(&caller.run).and_then(|exec| exec.call(&caller.call)).is_some_and(is_of_call);
+    let ended = task.state().is_ended() && !matches!(task.state(), State::Failed | State::Done);
+    if waits && !ended { Ok(Some(task)) } else { Err(refused()) }
 }

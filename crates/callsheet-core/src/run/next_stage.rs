@@ -139,6 +139,15 @@ impl NextStage<'_> {
         }
     }
 
+    /// Goes on with the tree of the run, because a person has a task of it repeated or removed.
+    pub fn operate(&mut self) {
+        self.stop_ending();
+        let progress = &mut self.0.progress;
+        progress.stop_waiting();
+        progress.set_idle(false);
+        progress.go(Stage::Operate);
+    }
+
     fn stop_ending(&mut self) {
         let run = &mut *self.0;
         run.progress.unsay();

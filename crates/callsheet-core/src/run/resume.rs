@@ -180,7 +180,7 @@ impl Resume<'_> {
             run.follow_ups.fail();
         }
         if run.operators.tree().is_some() {
-            let over = run.operators.top().and_then(|top| top.closed.as_ref()).map(|closed| closed.outcome);
+            let over = run.operators.top().and_then(|top| top.closed()).map(|closed| closed.outcome);
             run.progress.go(over.map_or(Stage::Operate, Stage::Conclude));
         } else if !run.sheet.has_list() {
             if ended.is_some() {

@@ -53,7 +53,7 @@ impl Steps<'_> {
         if state == State::Running || begun || run.sheet.holds(slug) {
             return false;
         }
-        if task.skill_lost && matches!(state, State::Planned | State::Waiting) {
+        if task.has_lost_skill() && matches!(state, State::Planned | State::Waiting) {
             let reason = format!("Skill not found: {}", task.task.skill.as_deref().unwrap_or_default());
             TaskChange(run).fail(slug, Failure { reason, ..Failure::default() });
             return true;

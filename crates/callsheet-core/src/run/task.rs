@@ -186,7 +186,7 @@ pub struct TaskRun {
     pub phase: TaskPhase,
     /// Why the task is a writer (spec 11.1). `None` if it is a reader.
     pub writer: Option<String>,
-    /// The policy of its skill when the list was adopted. `None` if it has no skill.
+    /// The policy of its skill when the list was adopted. `None` if it has no skill, or if the skill did not exist.
     pub skill: Option<SkillPolicy>,
     /// Whether a before-run gate approved it (spec 11.6).
     pub approved: bool,
@@ -220,8 +220,6 @@ pub struct TaskRun {
     pub sets: u32,
     /// Its change sets on disk, in order.
     pub applied: Vec<AppliedSet>,
-    /// Whether its skill did not exist when the list was adopted.
-    pub skill_lost: bool,
     /// The task of the list that calls its template. `None` if it belongs to the list or to the template that is run.
     pub below: Option<Slug>,
     /// The round in which it was last listed.
@@ -319,7 +317,6 @@ impl TaskRun {
             merges: 0,
             sets: 0,
             applied: Vec::new(),
-            skill_lost: false,
             below: None,
             round: 0,
             plan_complete: false,
@@ -586,6 +583,11 @@ impl TaskRun {
     /// Whether its calls run trees of tasks: its skill is a template, or it is done for each item of a list.
     pub(super) fn calls_template(&self) -> bool {
         self.task.for_each.is_some() || self.skill.as_ref().is_some_and(|skill| skill.mode == SkillMode::Template)
+    }
+
+    /// Whether its skill did not exist when the list was adopted.
+    pub(super) fn has_lost_skill(&self) -> bool {
+        self.task.skill.is_some() && self.skill.is_none()
     }
 
     /// Whether it does not belong to a template that a listed task calls.

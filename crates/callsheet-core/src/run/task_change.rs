@@ -11,6 +11,7 @@ use super::Run;
 use super::execution::{Execution, ToolState};
 use super::failure::Failure;
 use super::ideal::Ideal;
+use super::ledger::Holder;
 use super::refused::RefusedMove;
 use super::state::State;
 use super::task::{Notice, ReferenceCheck, Refined, RemovedBy, TaskPhase, TaskRun};
@@ -46,9 +47,8 @@ impl TaskChange<'_> {
         }
     }
 
-    /// Lists a task in a round. `policy` is `None` if the task names no skill, and `Some(None)` if its skill does not
-    /// exist.
-    pub fn list(&mut self, planned: &PlannedTask, policy: Option<Option<&SkillPolicy>>, issues: &[Issue], round: u32) {
+    /// Lists a task in a round. `policy` is that of its skill.
+    pub fn list(&mut self, planned: &PlannedTask, policy: Option<&SkillPolicy>, issues: &[Issue], round: u32) {
         let run = &mut *self.0;
         let slug = planned.task.slug.clone();
         for alias in &planned.task.aliases {
@@ -71,7 +71,7 @@ impl TaskChange<'_> {
             }
         }
         let revision = run.changes.revision();
-        run.ledger.open_task(&slug, None);
+        run.ledger.open(&slug, Holder::Task(slug.clone()), None);
         let plan_complete = run.sheet.goals().plan_complete;
         let Some(task) = run.tasks.get_mut(&slug) else { return };
         let relisted = is_problem && is_same_work(&task.task, &planned.task);
@@ -84,8 +84,7 @@ impl TaskChange<'_> {
         if task.task.approval && task.writer.is_none() {
             task.writer = Some(Task::ASKS_FOR_APPROVAL.to_owned());
         }
-        task.skill = policy.flatten().cloned();
-        task.skill_lost = matches!(policy, Some(None));
+        task.skill = policy.cloned();
         task.round = round;
         // If a call of the plan was dropped, the task must be refined (spec 3.4).
         let call_dropped = issues.iter().any(|issue| {

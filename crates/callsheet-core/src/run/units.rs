@@ -268,7 +268,7 @@ impl<'a> Units<'a> {
         let (task, run) = (task.slug(), run.id.clone());
         match call.state {
             ToolState::Mounted(number) => {
-                let is_over = self.0.operators.top_of(number).is_some_and(|top| top.closed.is_some());
+                let is_over = self.0.operators.top_of(number).is_some_and(|top| top.is_closed());
                 is_over.then(|| Effect::ReturnTemplate { task, run, call: call.call.id.clone() })
             }
             _ => Some(Effect::MountTemplate { task, run, call: call.call.clone() }),

@@ -8,13 +8,13 @@ use crate::template::TaskError;
 
 use super::access::LimitUse;
 use super::approval::Approval;
-use super::commands::{check_part, check_redo};
+use super::commands::check_redo;
 use super::effect::Effect;
 use super::execution::Execution;
 use super::explain::{Explainer, Why};
 use super::failure::Cause;
-use super::mounts::{FailedCall, failed_calls};
-use super::operators::{NodeInstance, OpState, Redo, TreeQuery, limit_of_error};
+use super::mounts::failed_calls;
+use super::operators::{NodeInstance, Redo, TreeQuery, limit_of_error};
 use super::scheduler::exclusive_tool;
 use super::state::{Stage, State};
 use super::task::TaskRun;
@@ -35,7 +35,7 @@ impl Run {
     /// lists. In a template run, every opened task that is open or failed.
     pub fn not_done(&self) -> Vec<&Slug> {
         if self.operators.tree().is_some() {
-            let open = self.operators.iter().filter(|op| op.state != OpState::Closed || op.failed());
+            let open = self.operators.iter().filter(|op| !op.is_closed() || op.failed());
             return open.map(|op| &op.id).collect();
         }
         let of_list = |task: &&TaskRun| task.is_own() && !matches!(task.state(), State::Done | State::Dropped);
@@ -48,16 +48,9 @@ impl Run {
     /// tasks whose calls it belongs to, from the inside out.
     pub fn names_around(&self, task: &Slug) -> Vec<Slug> {
         let mut names = vec![task.clone()];
-        let mut inner = self.operators.named(task);
-        while let Some(op) = inner {
-            names.push(op.id.clone());
-            inner = match op.parent {
-                Some(parent) => self.operators.at(parent),
-                None => self.operators.caller(op.mount).and_then(|caller| {
-                    names.push(caller.task.clone());
-                    self.operators.named(&caller.task)
-                }),
-            };
+        if let Some(part) = self.operators.get(task) {
+            names.extend(self.operators.ancestry(part).map(|above| above.id.clone()));
+            names.extend(self.operators.caller(part.mount).map(|caller| caller.task.clone()));
         }
         names.dedup();
         names
@@ -66,14 +59,14 @@ impl Run {
     /// The first task that executes the same node of a template as a task, within the same nodes and for the same call.
     /// It stands for all of them: the items of a map, the iterations of a loop. `None` for a task of a list.
     pub fn first_of_node(&self, task: &Slug) -> Option<&Slug> {
-        let one = self.operators.named(task)?;
+        let one = self.operators.get(task)?;
         self.operators.iter().find(|other| self.operators.are_of_one_node(one, other)).map(|op| &op.id)
     }
 
     /// The tasks that were opened for calls of a task and have not returned.
     fn open_below(&self, task: &Slug) -> impl Iterator<Item = &Slug> {
         let of_task = |op: &&NodeInstance| self.operators.caller(op.mount).is_some_and(|caller| caller.task == *task);
-        let open = self.operators.iter().filter(|op| op.state != OpState::Closed);
+        let open = self.operators.iter().filter(|op| !op.is_closed());
         open.filter(of_task).map(|op| &op.id)
     }
 
@@ -139,51 +132,60 @@ impl Run {
         TreeQuery(self).can_write(task)
     }
 
-    /// The tasks of a template run that are retried if a person names none. If the run failed, this is the whole run.
-    /// If it succeeded, these are the tasks whose failures it only collected.
-    pub fn failed_of_tree(&self) -> Vec<Slug> {
+    /// The tasks that are retried if a person names none: the failed tasks of the list. If a template run failed, this is
+    /// the whole run. If it succeeded, these are the tasks whose failures it only collected.
+    pub fn failed(&self) -> Vec<Slug> {
         TreeQuery(self).failed()
     }
 
     /// The tasks of the list that failed because a limit ended the template that they call.
     pub fn failed_by_limits_of_calls(&self) -> Vec<Slug> {
-        let by_limit = |call: &FailedCall| {
-            let top = self.operators.top_of(call.mount).and_then(|top| top.closed.as_ref());
-            top.is_some_and(|closed| closed.outcome == Outcome::LimitReached)
+        let by_limit = |top: usize| {
+            let closed = self.operators.at(top).and_then(NodeInstance::closed);
+            closed.is_some_and(|closed| closed.outcome == Outcome::LimitReached)
         };
         let ended = |task: &&TaskRun| {
             let calls = failed_calls(self, &task.task.slug, &BTreeMap::new());
-            calls.is_some_and(|calls| calls.iter().any(by_limit))
+            calls.is_some_and(|calls| calls.into_iter().any(by_limit))
         };
         self.tasks().filter(ended).map(TaskRun::slug).collect()
     }
 
-    /// Whether a person may repeat an ended task.
+    /// Whether a person may have a task repeated.
     pub fn may_retry(&self, task: &Slug) -> bool {
-        match (self.operators.tree(), self.operators.named(task)) {
-            (Some(_), Some(op)) => {
-                op.closed.is_some() && !op.former && self.operators.redone(op.number, Redo::Again).is_ok()
-            }
-            (None, Some(_)) => check_part(self, task, Redo::Again).is_ok(),
-            (Some(_), None) => false,
-            (None, None) => check_redo(self, task).is_ok(),
-        }
+        check_redo(self, task, Redo::Again, &BTreeMap::new()).is_ok()
+    }
+
+    /// The name of a task by which a person may have it repeated or removed: the task of a template for its handler,
+    /// the present name for a former one.
+    pub fn name_of(&self, name: &Slug) -> Option<&Slug> {
+        let part = self.operators.get(name).map(|part| &part.id);
+        part.or_else(|| self.task(name).map(|task| &task.task.slug))
+    }
+
+    /// The state of a task by its name, whether it is of a list or of a template.
+    pub fn state_of(&self, name: &Slug) -> Option<State> {
+        let part = self.operators.get(name).map(NodeInstance::state);
+        part.or_else(|| self.task(name).map(TaskRun::state))
+    }
+
+    /// The names of all tasks: those of lists, those of templates, and their handlers.
+    pub fn names(&self) -> BTreeSet<&Slug> {
+        let parts = self.operators.iter().map(|part| &part.id);
+        self.tasks.keys().chain(parts).collect()
     }
 
     /// The tasks whose file changes belong to a task: itself, its handlers and processes, and the tasks below it.
     pub fn tasks_within(&self, task: &Slug) -> BTreeSet<Slug> {
-        let operators = &self.operators;
-        let top = operators.named(task).map(|op| op.number);
-        let calls = |op: &NodeInstance| operators.caller(op.mount).is_some_and(|caller| caller.task == *task);
-        let below = |op: &NodeInstance| operators.ancestry(op).any(|above| Some(above.number) == top) || calls(op);
-        let leaves = self.all_tasks().filter(|leaf| operators.of_leaf(&leaf.task.slug).is_some_and(below));
-        leaves.map(TaskRun::slug).chain([task.clone()]).collect()
+        let top = self.name_of(task).unwrap_or(task);
+        let leaves = self.all_tasks().map(TaskRun::slug).filter(|leaf| self.names_around(leaf).contains(top));
+        leaves.chain([task.clone()]).collect()
     }
 
     /// The tasks whose changes are in files and that `after`, a later state of this run, repeats.
     pub fn changes_again(&self, after: &Self) -> Vec<Slug> {
-        let again = |task: &Slug| match (self.operators.of_leaf(task), after.operators.of_leaf(task)) {
-            (Some(before), Some(now)) => !before.former && (now.former || now.attempt > before.attempt),
+        let again = |task: &Slug| match (self.operators.get(task), after.operators.get(task)) {
+            (Some(before), Some(now)) => !before.is_former() && (now.is_former() || now.attempt > before.attempt),
             _ => {
                 let ended = |run: &Self| run.tasks.get(task).is_some_and(|task| task.state().is_ended());
                 ended(self) && !ended(after)

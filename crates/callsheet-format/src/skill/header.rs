@@ -236,13 +236,13 @@ fn limits(holder: &Entry<'_>, quoted: bool, header: &mut Header, report: &mut Re
         let limits = &mut header.limits;
         match name {
             "max_turns" => {
-                limits.max_turns = small;
+                limits.task.max_turns = small;
                 header.places.insert("turns", entry.at);
             }
-            "timeout_seconds" => limits.timeout_seconds = small,
-            "max_output_bytes" => limits.max_output_bytes = number,
-            "max_calls" => limits.max_calls = small,
-            "max_tokens" => limits.max_tokens = number,
+            "timeout_seconds" => limits.task.timeout_seconds = small,
+            "max_output_bytes" => limits.task.max_output_bytes = number,
+            "max_calls" => limits.task.max_calls = small,
+            "max_tokens" => limits.task.max_tokens = number,
             "parallel" => limits.parallel = small,
             "tool_output_tokens" => limits.tool_output_tokens = small,
             _ => limits.reference_tokens = small,

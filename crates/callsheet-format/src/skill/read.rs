@@ -191,7 +191,7 @@ fn check(header: &Header, file: &SkillFile, context: SkillContext<'_>, report: &
     if looped && header.execution.is_some() {
         report.warn(at("execution"), "`execution` has no effect with `mode: loop`", "remove one of the two");
     }
-    if !looped && header.limits.max_turns.is_some() {
+    if !looped && header.limits.task.max_turns.is_some() {
         report.warn(at("turns"), "a limit of turns has no effect without `mode: loop`", "remove it");
     }
 }

@@ -231,17 +231,11 @@ fn events_of(run: &Run, services: &Services, message: InboxMessage) -> Result<Op
 
 /// Whether the resume, or another task that runs again, has already brought it back.
 fn is_back(run: &Run, task: &Slug) -> bool {
-    match run.operators().get(task) {
-        Some(op) => op.closed.is_none(),
-        None => run.task(task).is_some_and(|task| !task.state().is_ended()),
-    }
+    run.state_of(task).is_some_and(|state| !state.is_ended())
 }
 
 fn has_failed(run: &Run, task: &Slug) -> bool {
-    match run.operators().get(task) {
-        Some(op) => op.failed() && !op.former,
-        None => run.task(task).is_some_and(|task| task.state() == State::Failed),
-    }
+    run.state_of(task) == Some(State::Failed)
 }
 
 fn is_open(run: &Run, gate: &Gate) -> bool {

@@ -8,6 +8,7 @@
 mod after_tasks;
 mod begin;
 mod edits;
+mod hosted;
 mod inbox;
 mod notified;
 mod reopen;
@@ -20,7 +21,8 @@ mod withdraw;
 mod writer;
 
 pub use begin::{EntrySpec, begin, begin_in};
-pub use reopen::{ResumeKind, apply_edit_if_idle, reopen};
+pub use hosted::{Begun, HostedRun, Returned};
+pub use reopen::{ResumeKind, apply_edit_if_idle, only_asks, reopen};
 pub use session::Session;
 pub use undo::{Undone, undo};
 pub use withdraw::withdraw;

@@ -166,10 +166,15 @@ fn wait_if_only_asking(session: &mut Session, services: &Services) -> Result<(),
     if run.outcome().is_some() {
         return Ok(());
     }
-    let asks = run.outstanding().iter().map(outcome_of).collect::<Option<Vec<Outcome>>>();
-    let outcome = asks.and_then(|asks| asks.into_iter().min());
+    let outcome = only_asks(run);
     session.record(services, outcome.map(|outcome| events::RunWaiting { outcome }.into()).into_iter().collect())?;
     Ok(())
+}
+
+/// How a run waits if nothing but questions to people is pending.
+pub fn only_asks(run: &Run) -> Option<Outcome> {
+    let asks = run.outstanding().iter().map(outcome_of).collect::<Option<Vec<Outcome>>>();
+    asks.and_then(|asks| asks.into_iter().min())
 }
 
 /// How a run waits if only this effect is pending. `None` if the effect is work.

@@ -28,7 +28,8 @@ pub(super) fn apply_changed_limits(
     let names: Vec<&str> = limits.keys().map(String::as_str).collect();
     services.notice(&format!("note: the limits of {} changed and apply from now on", names.join(", ")));
     session.record(services, vec![events::LimitsChanged { limits }.into()])?;
-    let failed = if ended == Some(Outcome::LimitReached) { session.run().failed_of_tree() } else { Vec::new() };
+    let of_template = ended == Some(Outcome::LimitReached) && session.run().operators().tree().is_some();
+    let failed = if of_template { session.run().failed() } else { Vec::new() };
     let failed = failed.into_iter().chain(session.run().failed_by_limits_of_calls());
     let retried = |task| events::TaskRetried { task, skills: BTreeMap::new() }.into();
     let events = failed.map(retried).collect();

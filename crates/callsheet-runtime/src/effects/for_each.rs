@@ -9,7 +9,7 @@ use callsheet_core::issue::Severity;
 use callsheet_core::links::{link_target, parse_target};
 use callsheet_core::nouns::{BlobId, ForEach, Reference, Target, tokens};
 use callsheet_core::record::{ResultParts, Tree};
-use callsheet_core::run::{ITEMS, NodeInstance, Run, TaskRun};
+use callsheet_core::run::{ITEMS, NodeInstance, Run, State, TaskRun};
 use callsheet_core::template::operators::ChildSlot;
 use callsheet_core::template::{ReturnStatus, TaskResult};
 use callsheet_format::items::{Item, items_of};
@@ -186,11 +186,11 @@ pub(super) fn returned(
     let whole = result_of(top, &values).unwrap_or_default();
     let mut items: Vec<(usize, TaskResult)> = Vec::new();
     let mut removed: Vec<usize> = Vec::new();
-    for child in run.operators().children(top).filter(|child| !child.former) {
+    for child in run.operators().children(top) {
         if let ChildSlot::Item { index } = child.place
             && let Ok(index) = usize::try_from(index)
         {
-            match child.removed {
+            match child.state() == State::Dropped {
                 true => removed.push(index),
                 false => items.push((index, result_of(child, &values).unwrap_or_default())),
             }

@@ -52,7 +52,7 @@ pub(crate) fn ask(work: Work, run: &Run, asked: ModelCall) -> EffectFuture {
         work.services.earlier_calls.note(run);
     }
     let policy = RetryPolicy { sends: run.settings().comm_tries.max(1), ..RetryPolicy::default() };
-    let own_bytes = wish.and_then(|skill| skill.limits.max_output_bytes);
+    let own_bytes = wish.and_then(|skill| skill.limits.task.max_output_bytes);
     let max_bytes = own_bytes.unwrap_or(run.settings().limits.max_output_bytes);
     let accepts = Accepts { bytes: usize::try_from(max_bytes).unwrap_or(usize::MAX), empty: is_handler };
     Box::pin(async move {

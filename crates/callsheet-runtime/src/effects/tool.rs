@@ -38,7 +38,7 @@ pub(crate) fn run(
     let shown = stage::shown(&work.services, run, task, exec);
     let refusal = refusal(&work, owner, &call);
     let tool = tool_of(&work, owner, &call);
-    let own = owner.skill.as_ref().filter(|_| owner.is_process()).and_then(|skill| skill.limits.max_output_bytes);
+    let own = owner.skill.as_ref().filter(|_| owner.is_process()).and_then(|skill| skill.limits.task.max_output_bytes);
     let limit = usize::try_from(own.unwrap_or(run.settings().limits.max_output_bytes)).unwrap_or(usize::MAX);
     let skill_dir = work.services.skill_dir(owner);
     // Its time is that of the task, or what is left of the run's.

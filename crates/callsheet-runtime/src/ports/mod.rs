@@ -19,7 +19,7 @@ pub use asking::{Attendance, CheckView, EqualCall, GateView, PartAnswer, UNHELD,
 pub use clock::{Clock, SystemClock};
 pub use documents::{DocumentFault, DocumentKind, Documents, NoDocuments};
 pub use fetch::{Fetch, FetchFault, Page};
-pub use grants::Grants;
+pub use grants::{Grants, NoGrants};
 pub use memory::{Index, IndexEntry, IndexFault, IndexMode, Memory, MemoryFault, check_entries};
 pub use model::{
     Capabilities, Constraint, DeltaSink, Message, Model, ModelFault, ModelInfo, ModelReply, ModelRequest,

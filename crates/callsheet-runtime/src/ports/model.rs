@@ -81,6 +81,21 @@ pub struct ModelInfo {
     pub capabilities: Capabilities,
 }
 
+impl ModelInfo {
+    /// A model of a provider that answers with plain text. Its window is unknown, and its calls cost nothing.
+    pub fn new(provider: &str, model: &str) -> Self {
+        Self {
+            id: format!("{provider}/{model}"),
+            provider: provider.to_owned(),
+            window: None,
+            window_from: None,
+            unpriced: false,
+            price_input: None,
+            capabilities: Capabilities::default(),
+        }
+    }
+}
+
 /// The notation of a native tool's calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

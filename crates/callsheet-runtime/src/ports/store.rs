@@ -143,6 +143,9 @@ pub enum StoreFault {
     /// The file is damaged or cannot be opened.
     #[error("can't use the store: {0}")]
     Broken(String),
+    /// The store is on another machine, which does not respond or refused. The text says which.
+    #[error("{0}")]
+    Remote(String),
     /// The store can be read but not changed, for the reason in the text.
     #[error("the store can only be read: {0}")]
     ReadOnly(String),

@@ -55,7 +55,7 @@ pub(crate) struct Sources {
 
 /// The task of the tree that a leaf belongs to, with the plan of its handler.
 fn op_of<'a>(run: &'a Run, task: &TaskRun) -> Result<&'a NodeInstance, DriveFault> {
-    let op = run.operators().of_leaf(&task.task.slug);
+    let op = run.operators().get(&task.task.slug);
     op.ok_or_else(|| DriveFault::defect("a handler without a task of the tree"))
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn offered(services: &Services, run: &Run, task: &TaskRun) -> Vec<Too
         let of_others = matches!(template.body.subtype.as_str(), "director" | "evaluator" | "associative_matching");
         !of_others && !template.name.contains(':') && template.name != "default_atomic"
     };
-    let tree = run.operators().of_leaf(&task.task.slug).and_then(|op| run.operators().tree_of(op));
+    let tree = run.operators().get(&task.task.slug).and_then(|op| run.operators().tree_of(op));
     let templates = tree.into_iter().flat_map(|tree| tree.templates.values()).filter(named);
     let lines: Vec<String> = templates.take(LISTED).map(template_line).collect();
     if !lines.is_empty() {

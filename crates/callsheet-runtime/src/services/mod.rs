@@ -8,17 +8,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use callsheet_core::nouns::{BlobId, RunId, Settings, Skill, SkillForm, SkillPolicy, ToolEffect, ToolSpec};
 use callsheet_core::record::ToolPolicy;
 use callsheet_core::run::TaskRun;
+use callsheet_core::view::civil;
 use callsheet_core::visible::visible_line;
 use callsheet_format::prompt::{Environment, Templates};
 use callsheet_format::skill::SkillContext;
 use serde::{Deserialize, Serialize};
 
+use crate::file_index::IndexedMemory;
 use crate::grants::Caller;
 use crate::material::{self, Material, MaterialRequest};
 use crate::paths::Workspace;
 use crate::ports::{
-    Attendance, Clock, Documents, Fetch, Grants, Index, Memory, ModelInfo, Observer, Outline, Signal, Store,
-    StoreFault, Tool,
+    Attendance, Clock, Documents, Fetch, Grants, Index, Memory, ModelInfo, NoDocuments, NoGrants, NoOutline, Observer,
+    Outline, Signal, Store, StoreFault, SystemClock, Tool, Unattended,
 };
 use crate::references::{Disk, LargeFiles, Pages};
 use crate::rules::{Omitted, room, rules};
@@ -107,6 +109,24 @@ pub(crate) struct Pinned {
     pub replaces: Vec<String>,
 }
 
+/// What every run needs from the world. [`Services::of`] adds the rest.
+pub struct Basics {
+    /// Log entries, blobs, inboxes.
+    pub store: Arc<dyn Store>,
+    /// Models by phase.
+    pub models: Arc<dyn ModelSource>,
+    /// Who watches.
+    pub observer: Arc<dyn Observer>,
+    /// The index behind the lookups.
+    pub index: Arc<dyn Index>,
+    /// The confined project.
+    pub workspace: Workspace,
+    /// The run directory.
+    pub files: RunFiles,
+    /// What the run reads besides its record.
+    pub kept: KeptFiles,
+}
+
 /// What one run needs from the world.
 pub struct Services {
     /// Log entries, blobs, inboxes.
@@ -193,6 +213,54 @@ pub struct Services {
 }
 
 impl Services {
+    /// Services with the clock of the machine and the bundled prompts. They have no tools, grants, hooks, skills of
+    /// users, network or symbols of code, and nobody answers. A caller replaces the fields that it needs.
+    pub fn of(basics: Basics) -> Self {
+        let Basics { store, models, observer, index, workspace, files, kept } = basics;
+        Self {
+            store,
+            clock: Arc::new(SystemClock),
+            attendance: Arc::new(Unattended),
+            grants: Arc::new(NoGrants),
+            observer,
+            slots: Slots::new(BTreeMap::new(), 1),
+            models,
+            tools: BTreeMap::new(),
+            process_tools: Vec::new(),
+            hooks: Hooks::default(),
+            disabled_tools: BTreeSet::new(),
+            outline: Arc::new(NoOutline),
+            documents: Arc::new(NoDocuments),
+            refused_constraints: ModelSet::default(),
+            earlier_calls: EarlierCalls::default(),
+            reuse: None,
+            unpriced: Arc::default(),
+            unknown_windows: Arc::default(),
+            commands: Commands::default(),
+            large: LargeFiles::default(),
+            pages: Pages::new(None, Some(kept.clone())),
+            fetch: None,
+            skill_dirs: SkillDirs::default(),
+            pinned_skills: PinnedSkills::default(),
+            snapshots: Snapshots::default(),
+            templates: Templates::bundled(),
+            environment: here(&workspace),
+            current_file: None,
+            open_files: Vec::new(),
+            check_command: None,
+            path_command: None,
+            memory: Arc::new(IndexedMemory::new(Arc::clone(&index))),
+            index,
+            workspace: Arc::new(workspace),
+            files,
+            commands_apart: false,
+            commands_unheld: false,
+            kept,
+            read_only_sandbox: false,
+            offer: None,
+        }
+    }
+
     /// The project on disk, for references.
     pub fn disk(&self) -> Disk<'_> {
         Disk { workspace: &self.workspace, outline: &*self.outline, documents: &*self.documents, large: &self.large }
@@ -342,5 +410,16 @@ impl Services {
     /// A blob as text. Invalid UTF-8 is replaced.
     pub fn text(&self, id: &BlobId) -> Result<String, StoreFault> {
         Ok(String::from_utf8_lossy(&self.store.blob(id)?).into_owned())
+    }
+}
+
+/// What prompts say about where the run takes place.
+fn here(workspace: &Workspace) -> Environment {
+    let (year, month, day, _) = civil(SystemClock.now_ms());
+    Environment {
+        date: format!("{year:04}-{month:02}-{day:02}"),
+        system: std::env::consts::OS.to_owned(),
+        shell: "sh".to_owned(),
+        project_root: workspace.root().display().to_string(),
     }
 }

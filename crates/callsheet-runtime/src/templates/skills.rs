@@ -167,6 +167,6 @@ pub(crate) fn give_skill(node: &mut Node, skill: &Skill) {
     if skill.policy.writer.is_some() {
         node.approval.required = Some(true);
     }
-    node.limits.max_turns = skill.policy.limits.max_turns;
-    node.limits.timeout_seconds = skill.policy.limits.timeout_seconds;
+    node.limits.max_turns = skill.policy.limits.task.max_turns;
+    node.limits.timeout_seconds = skill.policy.limits.task.timeout_seconds;
 }

@@ -25,7 +25,7 @@ impl super::tree::Trees<'_> {
         }
         for task in run.tasks.changed() {
             let slug = &task.task.slug;
-            if let Some(number) = run.operators.leaves.get(slug).copied() {
+            if let Some(number) = run.operators.numbers.get(slug).copied() {
                 run.operators.list.hold(slug, number, task.holds_slot(), now);
             }
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::nouns::{BlobId, ExecutionId, Slug};
-use crate::record::{Opened, Step, Tree};
+use crate::record::{Step, Tree};
 use crate::template::operators::{ChildSlot, Tally, Work};
 use crate::template::{InputSource, Node};
 
@@ -12,6 +12,7 @@ use super::items;
 use super::slugs::{below_caller, extended, slug_of};
 use super::tree::Trees;
 use super::{Caller, Mount, NodeInstance, OpState, Reparse};
+use crate::run::ledger::Holder;
 use crate::run::{CallReuse, Stage, Stopwatch};
 
 impl Trees<'_> {
@@ -66,7 +67,8 @@ impl Trees<'_> {
             };
             self.0.operators.free(base)
         };
-        self.0.ledger.open_op(number, parent, caller.as_ref().map(|caller| &caller.task));
+        let above = parent.and_then(|number| self.0.operators.at(number)).map(|above| &above.id);
+        self.0.ledger.open(&id, Holder::Part(number), above.or(caller.as_ref().map(|caller| &caller.task)));
         self.0.operators.numbers.insert(id.clone(), number);
         self.0.operators.list.push(NodeInstance {
             id,
@@ -76,21 +78,18 @@ impl Trees<'_> {
             place,
             template,
             depth,
-            state: OpState::Gathering,
+            phase: OpState::Gathering,
             evaluations: 0,
             seeks: None,
             lookups: 0,
             retrieval: None,
             tells_empty_index: false,
             opened: None,
-            closed: None,
             children: Vec::new(),
             tally: Tally::default(),
             iteration: 1,
             attempt: 1,
             retried: 0,
-            removed: false,
-            former: false,
             continues: false,
             asked_anew: false,
             attempts: Vec::new(),
@@ -114,41 +113,37 @@ impl Trees<'_> {
 
     /// The same for all that have not come back.
     pub(super) fn note_all_limits(&mut self) {
-        let open = self.0.operators.iter().filter(|op| op.closed.is_none()).map(|op| op.number);
+        let open = self.0.operators.iter().filter(|op| !op.state().is_ended()).map(|op| op.number);
         open.collect::<Vec<_>>().into_iter().for_each(|number| self.note_limits(number));
     }
 
     /// Applies an evaluation of a tree task.
     pub fn evaluated(&mut self, task: &Slug, step: &Step) {
-        let Some(number) = self.0.operators.numbers.get(task).copied() else { return };
-        match step {
-            Step::Opened(opened) => self.op_opened(number, opened),
-            Step::Seeks { request } => self.op_seeks(number, request),
-            Step::Matches => self.change_op(number, |op| op.state = OpState::Matching),
-            Step::GoesOn => self.change_op(number, |op| {
-                op.iteration = op.iteration.saturating_add(1);
-                op.state = OpState::Open;
-            }),
-            Step::Again { result, issues } => self.op_again(number, result, issues.clone()),
-            Step::Reparse { result, ask } => self.change_op(number, |op| {
-                let reparse = Reparse { first: result.clone(), ask: (**ask).clone(), grown: None };
-                op.reparse = Some(Box::new(reparse));
-                op.state = OpState::Open;
-            }),
-            Step::Regrown { called } => self.change_op(number, |op| {
-                if let Some(reparse) = &mut op.reparse {
-                    reparse.grown = Some((**called).clone());
+        let Some(op) = self.0.operators.get(task) else { return };
+        let (number, Some(next)) = (op.number, op.phase.after(step)) else { return };
+        self.change_op(number, |op| {
+            op.phase = next;
+            match step {
+                Step::Opened(opened) => op.opened = Some((**opened).clone()),
+                Step::Seeks { request } => op.seek(request),
+                Step::GoesOn => op.iteration = op.iteration.saturating_add(1),
+                Step::Again { result, issues } => op.try_again(result, issues.as_ref()),
+                Step::Reparse { result, ask } => {
+                    op.reparse = Some(Box::new(Reparse { first: result.clone(), ask: (**ask).clone(), grown: None }));
                 }
-                op.state = OpState::Open;
-            }),
+                Step::Regrown { called } => {
+                    op.reparse.iter_mut().for_each(|reparse| reparse.grown = Some((**called).clone()));
+                }
+                Step::Matches | Step::Closed(_) => {}
+            }
+        });
+        match step {
+            Step::Opened(_) | Step::Again { .. } => self.list_leaf(number),
             Step::Closed(closed) => {
-                self.change_op(number, |op| {
-                    op.closed = Some(closed.clone());
-                    op.state = OpState::Closed;
-                });
                 self.answer_call(number, closed);
                 self.answer_caller(number);
             }
+            _ => {}
         }
     }
 
@@ -164,34 +159,13 @@ impl Trees<'_> {
         self.0.operators.list.change(number, change);
         let Some(op) = self.0.operators.list.get(number) else { return };
         // The state that people see depends on the verdict.
-        for attempt in 1..=op.attempt {
-            self.0.tasks.touch(&super::leaf::slug(&op.id, attempt));
-        }
-    }
-
-    fn op_opened(&mut self, number: usize, opened: &Opened) {
-        self.change_op(number, |op| {
-            op.opened = Some(opened.clone());
-            op.state = OpState::Open;
-        });
-        self.list_leaf(number);
-    }
-
-    /// Starts another handler with a session and counters of its own (spec 15).
-    fn op_again(&mut self, number: usize, result: &BlobId, issues: Option<BlobId>) {
-        self.change_op(number, |op| {
-            op.attempts.push(result.clone());
-            op.attempt = op.attempt.saturating_add(1);
-            op.issues = issues;
-            op.state = OpState::Open;
-        });
-        self.list_leaf(number);
+        op.leaves().for_each(|leaf| self.0.tasks.touch(&leaf));
     }
 
     /// Adds the task of a leaf to the only step, or below the task that called its template.
     pub(super) fn list_leaf(&mut self, number: usize) {
         let Some(op) = self.0.operators.at(number) else { return };
-        let node = self.0.operators.node(op);
+        let (op_id, node) = (op.id.clone(), self.0.operators.node(op));
         let caller = self.0.operators.caller(op.mount).map(|caller| caller.task.clone());
         let Some(mut task) = super::leaf::task(op) else { return };
         if let Some(node) = node {
@@ -206,8 +180,8 @@ impl Trees<'_> {
             items::approve_as(&mut task, caller);
         }
         let slug = task.task.slug.clone();
-        self.0.ledger.open_task(&slug, Some(number));
-        self.0.operators.leaves.insert(slug.clone(), number);
+        self.0.ledger.share(&slug, &op_id);
+        self.0.operators.numbers.insert(slug.clone(), number);
         task.below.clone_from(&caller);
         self.0.tasks.insert(slug.clone(), task);
         match caller {
@@ -217,10 +191,19 @@ impl Trees<'_> {
     }
 }
 
+impl NodeInstance {
+    /// Starts another handler with a session and counters of its own (spec 15).
+    fn try_again(&mut self, result: &BlobId, issues: Option<&BlobId>) {
+        self.attempts.push(result.clone());
+        self.attempt = self.attempt.saturating_add(1);
+        self.issues = issues.cloned();
+    }
+}
+
 impl super::Operators {
     /// The slug itself, or the slug with a number if it is in use.
     fn free(&self, base: Slug) -> Slug {
-        let is_free = |slug: &Slug| !self.numbers.contains_key(slug) && !self.leaves.contains_key(slug);
+        let is_free = |slug: &Slug| !self.numbers.contains_key(slug);
         if is_free(&base) {
             return base;
         }
@@ -251,15 +234,16 @@ impl super::Operators {
     /// Retires the trees of a task's calls, because the task is repeated as a whole.
     pub(in crate::run) fn retire(&mut self, task: &Slug) {
         let is_of = |op: &NodeInstance| self.caller(op.mount).is_some_and(|caller| caller.task == *task);
-        let former: Vec<usize> = self.list.iter().filter(|op| !op.former && is_of(op)).map(|op| op.number).collect();
-        former.into_iter().for_each(|number| self.list.change(number, |op| op.former = true));
+        let former: Vec<usize> =
+            self.list.iter().filter(|op| !op.is_former() && is_of(op)).map(|op| op.number).collect();
+        former.into_iter().for_each(|number| self.list.change(number, |op| op.phase = OpState::Former));
     }
 
     /// Retires everything that was opened for open calls of a task, or of one execution of it. Returns the leaves.
     pub(in crate::run) fn abandon(&mut self, task: &Slug, run: Option<&ExecutionId>) -> Vec<Slug> {
         let is_of = |caller: &Caller| caller.task == *task && run.is_none_or(|run| caller.run == *run);
         let of_caller = |mount: &Mount| mount.caller.as_ref().is_some_and(is_of);
-        let is_open = |top: usize| self.list.get(top).is_some_and(|top| top.closed.is_none() && !top.former);
+        let is_open = |top: usize| self.list.get(top).is_some_and(|top| !top.state().is_ended());
         let gone: Vec<usize> = (0..)
             .zip(&self.mounts)
             .filter(|(_, mount)| of_caller(mount) && is_open(mount.top))
@@ -269,9 +253,10 @@ impl super::Operators {
             return Vec::new();
         }
         let former: Vec<usize> = self.list.iter().filter(|op| gone.contains(&op.mount)).map(|op| op.number).collect();
-        former.into_iter().for_each(|number| self.list.change(number, |op| op.former = true));
-        let of_gone = |number: &usize| self.list.get(*number).is_some_and(|op| gone.contains(&op.mount));
-        self.leaves.iter().filter(|(_, number)| of_gone(number)).map(|(leaf, _)| leaf.clone()).collect()
+        let of_gone = former.iter().filter_map(|number| self.list.get(*number));
+        let leaves = of_gone.flat_map(NodeInstance::leaves).collect();
+        former.into_iter().for_each(|number| self.list.change(number, |op| op.phase = OpState::Former));
+        leaves
     }
 
     /// The operators that are nested in the inputs and arguments of a node.

@@ -20,7 +20,7 @@ impl Operators {
     /// Whether a task goes through the items of a list for a task of a sheet, and some items failed.
     pub fn has_failed_items(&self, op: &NodeInstance) -> bool {
         let of_list = op.parent.is_none() && self.lister(op).is_some();
-        of_list && self.children(op).any(|item| item.failed() && !item.former)
+        of_list && self.children(op).any(|item| item.failed())
     }
 
     /// What the items of a tree are called, in order.

@@ -15,10 +15,10 @@ pub(super) fn slug(id: &Slug, attempt: u32) -> Slug {
 /// Gives the limits of its node to a leaf, because they may have changed since it was opened.
 pub(super) fn limit(task: &mut TaskRun, limits: &TaskLimits) {
     let Some(policy) = task.skill.as_mut() else { return };
-    policy.limits.max_output_bytes = limits.max_output_bytes;
+    policy.limits.task.max_output_bytes = limits.max_output_bytes;
     if policy.mode == SkillMode::Handler {
-        policy.limits.max_turns = Some(limits.max_turns.unwrap_or(Limits::of_templates().max_turns));
-        policy.limits.timeout_seconds = limits.timeout_seconds;
+        policy.limits.task.max_turns = Some(limits.max_turns.unwrap_or(Limits::of_templates().max_turns));
+        policy.limits.task.timeout_seconds = limits.timeout_seconds;
     }
 }
 
@@ -29,7 +29,7 @@ pub(super) fn task(op: &NodeInstance) -> Option<TaskRun> {
         Plan::Process { call, timeout_seconds, title } => {
             let mut policy = SkillPolicy { mode: SkillMode::Process, ..SkillPolicy::default() };
             policy.tools = vec![call.name.clone()];
-            policy.limits.timeout_seconds = Some(*timeout_seconds);
+            policy.limits.task.timeout_seconds = Some(*timeout_seconds);
             (title.clone(), policy, None, vec![call.clone()])
         }
         _ => return None,

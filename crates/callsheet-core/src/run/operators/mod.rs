@@ -32,11 +32,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::nouns::{BlobId, ExecutionId, Slug};
-use crate::record::{Closed, Opened, Plan, Retrieval, Tree};
+use crate::record::{Closed, Opened, Plan, Retrieval, Step, Tree};
 use crate::template::operators::{ChildSlot, EvalPhase, Move, Part, Parts, Tally, Work};
-use crate::template::{Node, Template};
+use crate::template::{Node, ReturnStatus, Template};
 
-use super::state::Stopwatch;
+use super::state::{State, Stopwatch};
 
 use nodes::Nodes;
 
@@ -48,8 +48,8 @@ pub(in crate::run) use tree::{TreeQuery, Trees};
 pub use items::{FOR_EACH, ITEMS};
 pub use subtask::{SPAWN_SUBTASK, SUBTASK_REQUEST};
 
-/// The state of a tree task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a tree task does, with the data that it needs for that.
+#[derive(Clone, Debug, PartialEq)]
 pub enum OpState {
     /// The operators nested in its inputs or arguments are running.
     Gathering,
@@ -62,7 +62,47 @@ pub enum OpState {
     /// Its children, or its leaf, are running.
     Open,
     /// It has returned.
-    Closed,
+    Closed(Closed),
+    /// It has returned, and a person removed it or something that contains it.
+    Removed(Closed),
+    /// The task that contains it began again without it.
+    Former,
+}
+
+impl OpState {
+    /// How it returned.
+    pub fn closed(&self) -> Option<&Closed> {
+        match self {
+            Self::Closed(closed) | Self::Removed(closed) => Some(closed),
+            _ => None,
+        }
+    }
+
+    /// What comes after an evaluation. `None` if the evaluation was not outstanding.
+    fn after(&self, step: &Step) -> Option<Self> {
+        let Self::Due(due) = self else { return None };
+        let (of, next) = match step {
+            Step::Closed(closed) => return Some(Self::Closed(closed.clone())),
+            Step::Opened(_) => (EvalPhase::Open, Self::Open),
+            Step::Seeks { .. } => (EvalPhase::Open, Self::Seeking),
+            Step::Matches => (EvalPhase::Open, Self::Matching),
+            Step::GoesOn | Step::Regrown { .. } => (EvalPhase::Judge, Self::Open),
+            Step::Again { .. } | Step::Reparse { .. } => (EvalPhase::Close, Self::Open),
+        };
+        (*due == of).then_some(next)
+    }
+
+    /// Its state in the table of spec 2.10.
+    pub fn state(&self) -> State {
+        match self {
+            Self::Gathering => State::Waiting,
+            Self::Due(EvalPhase::Open) | Self::Seeking | Self::Matching => State::Refining,
+            Self::Due(EvalPhase::Judge | EvalPhase::Close) | Self::Open => State::Running,
+            Self::Closed(closed) if closed.status == ReturnStatus::Failed => State::Failed,
+            Self::Closed(_) => State::Done,
+            Self::Removed(_) | Self::Former => State::Dropped,
+        }
+    }
 }
 
 /// A failed task that a model splits.
@@ -93,8 +133,8 @@ pub struct NodeInstance {
     pub template: String,
     /// The nesting depth of subtasks. 0 for the top task.
     pub depth: u32,
-    /// Its state.
-    pub state: OpState,
+    /// What it does.
+    pub phase: OpState,
     /// The number of evaluations so far.
     pub evaluations: u32,
     /// The lookup that is outstanding for it, if there is one.
@@ -107,8 +147,6 @@ pub struct NodeInstance {
     pub tells_empty_index: bool,
     /// The result of opening it.
     pub opened: Option<Opened>,
-    /// The result of closing it.
-    pub closed: Option<Closed>,
     /// The numbers of its children, in the order in which they were opened.
     pub children: Vec<usize>,
     /// How many of its children are in which state, without those nested in its inputs.
@@ -119,10 +157,6 @@ pub struct NodeInstance {
     pub attempt: u32,
     /// The number of handlers before a person last had it repeated.
     pub retried: u32,
-    /// Whether the task that contains it began again without it.
-    pub former: bool,
-    /// Whether a person removed it, or something that contains it, after it failed. It does not count as failed then.
-    pub removed: bool,
     /// Whether its limit was raised, so that a repetition continues after its last part.
     pub continues: bool,
     /// Whether a person last had it repeated. Calls of it and below it then reuse no earlier reply.
@@ -146,9 +180,14 @@ impl NodeInstance {
         leaf.then(|| leaf::slug(&self.id, self.attempt))
     }
 
+    /// The tasks that have done its work so far, if it is a leaf.
+    pub(super) fn leaves(&self) -> impl Iterator<Item = Slug> {
+        (1..=self.attempt).map(|attempt| leaf::slug(&self.id, attempt))
+    }
+
     /// Whether a person has replaced or removed what one of its leaves did.
     pub fn is_replaced(&self, leaf: &Slug) -> bool {
-        self.former || self.removed || (1..=self.retried).any(|attempt| leaf::slug(&self.id, attempt) == *leaf)
+        self.state() == State::Dropped || (1..=self.retried).any(|attempt| leaf::slug(&self.id, attempt) == *leaf)
     }
 
     /// Numbers of its children without those that are nested in its inputs, which are opened before it.
@@ -157,10 +196,34 @@ impl NodeInstance {
         self.children.get(nested..).unwrap_or_default()
     }
 
+    /// Its state in the table of spec 2.10.
+    pub fn state(&self) -> State {
+        self.phase.state()
+    }
+
+    /// How it returned.
+    pub fn closed(&self) -> Option<&Closed> {
+        self.phase.closed()
+    }
+
+    /// Whether it has returned.
+    pub fn is_closed(&self) -> bool {
+        self.closed().is_some()
+    }
+
     /// Whether it returned without success and counts.
     pub fn failed(&self) -> bool {
-        !self.removed
-            && self.closed.as_ref().is_some_and(|closed| closed.status == crate::template::ReturnStatus::Failed)
+        self.state() == State::Failed
+    }
+
+    /// Whether its failure ends every task above it.
+    pub fn is_fatal(&self) -> bool {
+        matches!(&self.phase, OpState::Closed(closed) if closed.fatal)
+    }
+
+    /// Whether the task that contains it began again without it.
+    pub fn is_former(&self) -> bool {
+        self.phase == OpState::Former
     }
 }
 
@@ -190,9 +253,8 @@ struct Mount {
 pub struct Operators {
     mounts: Vec<Mount>,
     list: Nodes,
+    /// The numbers of tasks by their names and by those of their handlers and processes.
     numbers: BTreeMap<Slug, usize>,
-    /// The numbers of leaves, by their tasks.
-    leaves: BTreeMap<Slug, usize>,
     /// Whether a person was told that the index is empty.
     empty_index_told: bool,
     /// Whether a person had anything repeated.
@@ -220,6 +282,11 @@ impl Operators {
         self.mounts.get(mount)?.caller.as_ref()
     }
 
+    /// The call for which the tree of a task is executed.
+    pub fn caller_of(&self, part: usize) -> Option<&Caller> {
+        self.caller(self.at(part)?.mount)
+    }
+
     /// The top task of a tree, by the number of the tree.
     pub fn top_of(&self, mount: usize) -> Option<&NodeInstance> {
         self.list.get(self.mounts.get(mount)?.top)
@@ -227,7 +294,7 @@ impl Operators {
 
     /// The tree tasks in the order in which they were opened, without those that no longer count.
     pub fn iter(&self) -> impl Iterator<Item = &NodeInstance> {
-        self.list.iter().filter(|op| !op.former)
+        self.list.iter().filter(|op| !op.is_former())
     }
 
     /// The tree tasks that were opened and have not returned.
@@ -240,19 +307,9 @@ impl Operators {
         self.list.get(number)
     }
 
-    /// The tree task with this name.
+    /// The tree task with this name, or whose handler or process has this name.
     pub fn get(&self, id: &Slug) -> Option<&NodeInstance> {
         self.list.get(*self.numbers.get(id)?)
-    }
-
-    /// The tree task whose leaf is the given task.
-    pub fn of_leaf(&self, task: &Slug) -> Option<&NodeInstance> {
-        self.list.get(*self.leaves.get(task)?)
-    }
-
-    /// The tree task with this name, or whose handler has this name.
-    pub(super) fn named(&self, slug: &Slug) -> Option<&NodeInstance> {
-        self.get(slug).or_else(|| self.of_leaf(slug))
     }
 
     /// Marks every task of every tree for examination.
@@ -270,8 +327,8 @@ impl Operators {
         self.list.tops().next().is_some()
     }
 
-    /// Tasks with limits of their own that have not come back, by number.
-    pub(super) fn limited(&self) -> impl Iterator<Item = usize> {
+    /// Tasks with limits of their own that have not come back.
+    pub(super) fn limited(&self) -> impl Iterator<Item = &NodeInstance> {
         self.list.limited()
     }
 
@@ -288,7 +345,7 @@ impl Operators {
     /// Whether two tasks are leaves at one place of a tree: successive handlers or processes, or those of a part that
     /// began again.
     pub(super) fn are_of_one_place(&self, one: &Slug, other: &Slug) -> bool {
-        let Some((one, other)) = self.of_leaf(one).zip(self.of_leaf(other)) else { return false };
+        let Some((one, other)) = self.get(one).zip(self.get(other)) else { return false };
         let caller = |op: &NodeInstance| self.caller(op.mount).map(|caller| &caller.task);
         caller(one) == caller(other)
             && self.ancestry(one).map(|op| &op.place).eq(self.ancestry(other).map(|op| &op.place))
@@ -401,10 +458,10 @@ impl NodeInstance {
         Part {
             number: self.number,
             place: self.place,
-            closed: self.closed.is_some(),
+            closed: self.is_closed(),
             failed: self.failed(),
-            fatal: !self.removed && self.closed.as_ref().is_some_and(|closed| closed.fatal),
-            removed: self.removed,
+            fatal: self.is_fatal(),
+            removed: matches!(self.phase, OpState::Removed(_)),
         }
     }
 }

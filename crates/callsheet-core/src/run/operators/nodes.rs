@@ -78,10 +78,10 @@ impl Nodes {
         let (before, children, clock) = (op.counts(), op.children.len(), op.clock);
         change(op);
         let (after, parent) = (op.counts(), op.parent.filter(|_| !op.place.is_nested()));
-        put(&mut self.due, number, matches!(op.state, OpState::Due(_)) && !op.former);
-        put(&mut self.seeking, number, op.state == OpState::Seeking && !op.former);
-        put(&mut self.open, number, op.opened.is_some() && op.closed.is_none() && !op.former);
-        let is_over = op.closed.is_some() || op.former;
+        let is_over = op.state().is_ended();
+        put(&mut self.due, number, matches!(op.phase, OpState::Due(_)));
+        put(&mut self.seeking, number, op.phase == OpState::Seeking);
+        put(&mut self.open, number, op.opened.is_some() && !is_over);
         put(&mut self.limited, number, op.limited && !is_over);
         put(&mut self.tops, number, op.parent.is_none() && !is_over);
         if op.clock != clock {
@@ -144,8 +144,8 @@ impl Nodes {
     }
 
     /// Those with limits of their own that have not come back.
-    pub fn limited(&self) -> impl Iterator<Item = usize> {
-        self.limited.iter().copied()
+    pub fn limited(&self) -> impl Iterator<Item = &NodeInstance> {
+        self.limited.iter().filter_map(|number| self.get(*number))
     }
 
     /// Top tasks that have not come back.
@@ -200,9 +200,8 @@ impl Nodes {
 impl NodeInstance {
     /// The contribution of an opened task to the tally of the task that contains it.
     fn counts(&self) -> Tally {
-        let is = |counts: bool| usize::from(counts && self.closed.is_some());
-        let fatal = !self.removed && self.closed.as_ref().is_some_and(|closed| closed.fatal);
-        Tally { opened: 0, closed: is(true), failed: is(self.failed()), fatal: is(fatal) }
+        let (closed, failed, fatal) = (self.is_closed(), self.failed(), self.is_fatal());
+        Tally { opened: 0, closed: closed.into(), failed: failed.into(), fatal: fatal.into() }
     }
 }
 

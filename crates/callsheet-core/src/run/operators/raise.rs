@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::nouns::{Limits, SkillLimits, Slug};
+use crate::nouns::{Limits, Slug, TaskLimits};
 use crate::record::Plan;
 use crate::run::Run;
 use crate::template::{ErrorKind, Halt, Node, Reason, Resource, TaskError};
@@ -25,11 +25,10 @@ pub(in crate::run) fn split(limit: &str) -> Option<(Slug, &str)> {
 
 /// The current value of a task's limit, by its name. `None` if the task has no such limit.
 pub(in crate::run) fn limit_of(run: &Run, task: &Slug, name: &str) -> Option<f64> {
-    if let Some(op) = run.operators.named(task) {
+    if let Some(op) = run.operators.get(task) {
         return of_node(run.operators.node(op)?, name);
     }
-    let limits = &run.tasks.get(task)?.skill.as_ref()?.limits;
-    of_skill(limits, name).or_else(|| default_of(&run.settings().limits, name))
+    of_limits(&run.tasks.get(task)?.skill.as_ref()?.limits.task, name, &run.settings().limits)
 }
 
 /// The limit of a task that caused an error, as `TASK.NAME`, and its current value.
@@ -70,18 +69,12 @@ fn of_node(node: &Node, name: &str) -> Option<f64> {
     if name == ATTEMPTS {
         return node.recovery.attempts.map(f64::from);
     }
-    let own = node.limits.entries().into_iter().find(|(own, _)| *own == name).map(|(_, value)| value);
-    own.or_else(|| default_of(&Limits::of_templates(), name))
+    of_limits(&node.limits, name, &Limits::of_templates())
 }
 
-fn of_skill(limits: &SkillLimits, name: &str) -> Option<f64> {
-    match name {
-        "max_turns" => limits.max_turns.map(f64::from),
-        TIMEOUT => limits.timeout_seconds.map(f64::from),
-        "max_calls" => limits.max_calls.map(f64::from),
-        "max_tokens" => limits.max_tokens.map(super::super::limits::number),
-        _ => None,
-    }
+fn of_limits(own: &TaskLimits, name: &str, defaults: &Limits) -> Option<f64> {
+    let own = own.entries().into_iter().find(|(own, _)| *own == name).map(|(_, value)| value);
+    own.or_else(|| default_of(defaults, name))
 }
 
 /// The value of a limit that is not set. The calls, tokens and cost of a task have no default limit.
@@ -98,9 +91,11 @@ fn default_of(limits: &Limits, name: &str) -> Option<f64> {
 impl Trees<'_> {
     /// Raises a limit of a task from here on.
     pub fn raise(&mut self, task: &Slug, name: &str, max: f64) {
-        let Some(op) = self.0.operators.named(task) else {
-            let policy = self.0.tasks.get_mut(task).and_then(|task| task.skill.as_mut());
-            return policy.into_iter().for_each(|policy| raise_skill(&mut policy.limits, name, max));
+        let Some(op) = self.0.operators.get(task) else {
+            if let Some(policy) = self.0.tasks.get_mut(task).and_then(|task| task.skill.as_mut()) {
+                policy.limits.task.set(name, max);
+            }
+            return;
         };
         let (number, mount, template) = (op.number, op.mount, op.template.clone());
         let Some(node) = self.0.operators.node(op) else { return };
@@ -144,16 +139,6 @@ fn raise_node(node: &mut Node, name: &str, max: f64) {
         node.recovery.attempts = Some(whole(max));
     } else {
         node.limits.set(name, max);
-    }
-}
-
-fn raise_skill(limits: &mut SkillLimits, name: &str, max: f64) {
-    match name {
-        "max_turns" => limits.max_turns = Some(whole(max)),
-        TIMEOUT => limits.timeout_seconds = Some(whole(max)),
-        "max_calls" => limits.max_calls = Some(whole(max)),
-        "max_tokens" => limits.max_tokens = Some(u64::from(whole(max))),
-        _ => {}
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::nouns::Slug;
 use crate::run::TaskRun;
 
-use super::OpState;
+use super::NodeInstance;
 use super::tree::Trees;
 
 impl Trees<'_> {
@@ -32,10 +32,7 @@ impl Trees<'_> {
             }
             reopened.insert(number);
             leaves.extend(leaf);
-            self.change_op(number, |op| {
-                op.closed = None;
-                op.state = if op.opened.is_some() { OpState::Open } else { OpState::Gathering };
-            });
+            self.change_op(number, NodeInstance::open_again);
         }
         leaves
     }

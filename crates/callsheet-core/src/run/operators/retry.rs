@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::nouns::{Slug, TaskLimits};
-use crate::record::EffectKey;
-use crate::run::{Reject, Stage, Stopwatch};
+use crate::run::{Reject, State, Stopwatch, TaskRun};
 use crate::template::operators::ChildSlot;
 
 use super::tree::{TreeQuery, Trees};
@@ -33,11 +32,15 @@ impl Redo {
 }
 
 impl TreeQuery<'_> {
-    /// The tasks of a template run that are retried if a person names none. If the run failed, this is the whole run.
-    /// If it succeeded, these are the tasks whose failures it only collected.
+    /// The tasks that are retried if a person names none: the failed tasks of the list. If a template run failed, this is
+    /// the whole run. If it succeeded, these are the tasks whose failures it only collected.
     pub fn failed(self) -> Vec<Slug> {
         let operators = &self.0.operators;
-        if let Some(top) = operators.top().filter(|top| top.failed()) {
+        let Some(top) = operators.top() else {
+            let failed = self.0.tasks().filter(|task| task.state() == State::Failed);
+            return failed.map(TaskRun::slug).collect();
+        };
+        if top.failed() {
             return vec![top.id.clone()];
         }
         let told = |op: &NodeInstance| operators.ancestry(op).any(|above| above.place.is_subtask());
@@ -69,20 +72,8 @@ impl Trees<'_> {
         }
     }
 
-    /// Repeats or removes a task of the run's own tree, named by its own name or that of its handler.
-    pub fn redo(&mut self, slug: &Slug, how: Redo) {
-        let Some(number) = self.0.operators.named(slug).map(|op| op.number) else { return };
-        self.redo_op(number, how);
-        let progress = &mut self.0.progress;
-        progress.go(Stage::Operate);
-        progress.stop_waiting();
-        progress.unsay();
-        progress.set_idle(false);
-        self.0.in_flight.end(&EffectKey::Conclude);
-    }
-
     /// Repeats or removes a returned tree task and opens the tasks around it.
-    pub fn redo_op(&mut self, number: usize, how: Redo) {
+    pub fn redo(&mut self, number: usize, how: Redo) {
         let Ok((after, begun)) = self.0.operators.redone(number, how) else { return };
         self.0.operators = after;
         self.note_all_limits();
@@ -100,7 +91,7 @@ impl Operators {
         let mut begun = Vec::new();
         after.retries = true;
         let asked: Vec<usize> =
-            after.list.iter().filter(|op| op.asked_anew && op.closed.is_some()).map(|op| op.number).collect();
+            after.list.iter().filter(|op| op.asked_anew && op.is_closed()).map(|op| op.number).collect();
         asked.into_iter().for_each(|number| after.change(number, |op| op.asked_anew = false));
         if how == Redo::Without {
             after.remove(number)?;
@@ -124,7 +115,11 @@ impl Operators {
         let mut below = vec![number];
         while let Some(part) = below.pop() {
             below.extend(self.at(part).into_iter().flat_map(|op| op.children.iter().copied()));
-            self.change(part, |op| op.removed = true);
+            self.change(part, |op| {
+                if let OpState::Closed(closed) = &op.phase {
+                    op.phase = OpState::Removed(closed.clone());
+                }
+            });
         }
         Ok(())
     }
@@ -191,8 +186,8 @@ impl Operators {
         while let Some(above) = self.at(below).and_then(|op| op.parent) {
             let Some((part, op)) = self.at(below).zip(self.at(above)) else { return Ok(()) };
             let (id, place) = (part.id.clone(), part.place);
-            let seeks = matches!(op.state, OpState::Seeking | OpState::Matching);
-            let (is_opened, is_closed) = (op.opened.is_some(), op.closed.is_some());
+            let seeks = matches!(op.phase, OpState::Seeking | OpState::Matching);
+            let (is_opened, is_closed) = (op.opened.is_some(), op.is_closed());
             // A model was told that its subtask failed.
             if place.is_subtask() || seeks || place.is_nested() && is_opened && !is_closed {
                 return Err(Reject::NotEndedOrRead(id));
@@ -237,7 +232,7 @@ impl Operators {
 
     fn next_handler(&mut self, number: usize) {
         self.change(number, |op| {
-            op.attempts.extend(op.closed.as_ref().map(|closed| closed.result.clone()));
+            op.attempts.extend(op.closed().map(|closed| closed.result.clone()));
             op.retried = op.attempt;
             op.attempt = op.attempt.saturating_add(1);
             (op.issues, op.reparse) = (None, None);
@@ -260,9 +255,8 @@ impl Operators {
 
     fn open_again(&mut self, number: usize) {
         self.change(number, |op| {
-            (op.closed, op.removed) = (None, false);
             op.clock = Stopwatch::default();
-            op.state = if op.opened.is_some() { OpState::Open } else { OpState::Gathering };
+            op.open_again();
         });
     }
 
@@ -270,19 +264,26 @@ impl Operators {
     fn detach(&mut self, number: usize, which: impl Fn(&NodeInstance) -> bool) -> Result<(), Reject> {
         let Some(op) = self.at(number) else { return Ok(()) };
         let gone: Vec<usize> = op.children.iter().copied().filter(|part| self.at(*part).is_some_and(&which)).collect();
-        if let Some(working) = gone.iter().filter_map(|part| self.at(*part)).find(|part| part.closed.is_none()) {
+        if let Some(working) = gone.iter().filter_map(|part| self.at(*part)).find(|part| !part.is_closed()) {
             return Err(Reject::NotEndedOrRead(working.id.clone()));
         }
         self.change(number, |op| op.children.retain(|part| !gone.contains(part)));
         let mut former = gone;
         while let Some(part) = former.pop() {
             former.extend(self.at(part).into_iter().flat_map(|op| op.children.iter().copied()));
-            self.change(part, |op| op.former = true);
+            self.change(part, |op| op.phase = OpState::Former);
         }
         Ok(())
     }
 
     fn change(&mut self, number: usize, change: impl FnOnce(&mut NodeInstance)) {
         self.list.change(number, change);
+    }
+}
+
+impl NodeInstance {
+    /// Goes on with what it has.
+    pub(super) fn open_again(&mut self) {
+        self.phase = if self.opened.is_some() { OpState::Open } else { OpState::Gathering };
     }
 }

@@ -26,14 +26,6 @@ impl TreeQuery<'_> {
 }
 
 impl Trees<'_> {
-    pub(super) fn op_seeks(&mut self, number: usize, request: &BlobId) {
-        self.change_op(number, |op| {
-            op.seeks = Some(request.clone());
-            op.lookups = op.lookups.saturating_add(1);
-            op.state = OpState::Seeking;
-        });
-    }
-
     /// Applies the result of a lookup.
     pub fn retrieved(&mut self, task: &Slug, n: u32, retrieval: &Retrieval, empty_index: bool) {
         let Some(number) = self.0.operators.numbers.get(task).copied() else { return };
@@ -47,7 +39,15 @@ impl Trees<'_> {
             }
             op.retrieval = Some(retrieval.clone());
             op.evaluations = op.evaluations.saturating_add(1);
-            op.state = OpState::Due(EvalPhase::Open);
+            op.phase = OpState::Due(EvalPhase::Open);
         });
+    }
+}
+
+impl NodeInstance {
+    /// Notes that a lookup is outstanding.
+    pub(super) fn seek(&mut self, request: &BlobId) {
+        self.seeks = Some(request.clone());
+        self.lookups = self.lookups.saturating_add(1);
     }
 }

@@ -12,7 +12,7 @@ impl Trees<'_> {
     /// Moves every tree task that can move.
     pub fn step(&mut self) -> bool {
         for leaf in self.0.tasks.changed() {
-            if let Some(number) = self.0.operators.leaves.get(&leaf.task.slug) {
+            if let Some(number) = self.0.operators.numbers.get(&leaf.task.slug) {
                 self.0.operators.list.touch(*number);
             }
         }
@@ -39,12 +39,12 @@ impl Trees<'_> {
                 }
                 Move::Owe(moment) => self.change_op(number, |op| {
                     op.evaluations = op.evaluations.saturating_add(1);
-                    op.state = OpState::Due(moment);
+                    op.phase = OpState::Due(moment);
                 }),
             }
             moved = true;
         }
-        if let Some(closed) = self.0.operators.top().and_then(|top| top.closed.as_ref()) {
+        if let Some(closed) = self.0.operators.top().and_then(|top| top.closed()) {
             self.0.progress.go(Stage::Conclude(closed.outcome));
         }
         moved
@@ -54,12 +54,12 @@ impl Trees<'_> {
 impl<'a> TreeQuery<'a> {
     fn next_of(self, op: &NodeInstance) -> Move {
         let node = self.0.operators.node(op);
-        match op.state {
-            _ if op.former => Move::Wait,
-            OpState::Due(_) | OpState::Seeking | OpState::Closed => Move::Wait,
+        match op.phase {
+            OpState::Due(_) | OpState::Seeking => Move::Wait,
+            OpState::Closed(_) | OpState::Removed(_) | OpState::Former => Move::Wait,
             OpState::Matching => match self.0.operators.child(op, ChildSlot::Match) {
                 None => Move::Open(vec![ChildSlot::Match]),
-                Some(child) if child.closed.is_some() => Move::Owe(EvalPhase::Open),
+                Some(child) if child.is_closed() => Move::Owe(EvalPhase::Open),
                 Some(_) => Move::Wait,
             },
             OpState::Gathering => {
@@ -68,7 +68,7 @@ impl<'a> TreeQuery<'a> {
                 if opened.len() < wanted.len() {
                     return Move::Open(wanted);
                 }
-                if opened.iter().all(|child| child.closed.is_some()) { Move::Owe(EvalPhase::Open) } else { Move::Wait }
+                if opened.iter().all(|child| child.is_closed()) { Move::Owe(EvalPhase::Open) } else { Move::Wait }
             }
             OpState::Open if op.reparse.is_some() => match &op.reparse {
                 Some(reparse) => super::reparse::next(&self.view(op, &|_| false), reparse),
@@ -103,7 +103,7 @@ impl<'a> TreeQuery<'a> {
             let wanted = self.subtasks_asked(op, task);
             return if wanted.is_empty() { Move::Wait } else { Move::Open(wanted) };
         }
-        let waits = self.0.operators.children(op).any(|child| child.place.is_subtask() && child.closed.is_none());
+        let waits = self.0.operators.children(op).any(|child| child.place.is_subtask() && !child.is_closed());
         if waits || self.is_cancelled(leaf) { Move::Wait } else { Move::Owe(EvalPhase::Close) }
     }
 
@@ -115,7 +115,7 @@ impl<'a> TreeQuery<'a> {
     pub fn evaluations(self) -> Vec<Effect> {
         let works = self.0.stage().is_working();
         let due = self.0.operators.list.due().filter(|_| works);
-        let evaluate = |op: &NodeInstance| match op.state {
+        let evaluate = |op: &NodeInstance| match op.phase {
             OpState::Due(moment) => Some(Effect::Evaluate { task: op.id.clone(), n: op.evaluations, moment }),
             _ => None,
         };
@@ -171,7 +171,7 @@ impl<'a> TreeQuery<'a> {
 
     /// Whether other writers of trees wait for a task.
     pub fn is_writer_of_tree(self, task: &TaskRun) -> bool {
-        self.0.operators.of_leaf(&task.task.slug).is_some() && self.can_write(task)
+        self.0.operators.get(&task.task.slug).is_some() && self.can_write(task)
     }
 
     /// Whether the task only waits for a person's answer or for a subtask.

@@ -51,7 +51,7 @@ impl TreeQuery<'_> {
             let ChildSlot::Subtask { attempt: before, call } = child.place else { return None };
             let was_retried = before < *attempt && before <= parent.retried;
             let equal = |known: &ToolCall| known.name == own.name && known.arguments == own.arguments;
-            child.closed.clone().filter(|_| was_retried && asked(before, call).is_some_and(equal))
+            child.closed().cloned().filter(|_| was_retried && asked(before, call).is_some_and(equal))
         })
     }
 }
@@ -60,10 +60,7 @@ impl Trees<'_> {
     /// Closes the task that was opened last with a result that already exists.
     pub(super) fn op_given(&mut self, closed: &Closed) {
         let number = self.0.operators.list.len().saturating_sub(1);
-        self.change_op(number, |op| {
-            op.closed = Some(closed.clone());
-            op.state = OpState::Closed;
-        });
+        self.change_op(number, |op| op.phase = OpState::Closed(closed.clone()));
         self.answer_call(number, closed);
     }
 

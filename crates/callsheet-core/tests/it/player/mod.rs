@@ -433,7 +433,7 @@ impl Player {
         self.tell(EffectKey::Ask(key.clone()), &format!("{}{reuses}", self.prompt_line(&task)));
         *self.asked.entry(key.clone()).or_insert(0) += 1;
         // `*` replies for every task that has none of its own, with its depth filled in.
-        let depth = self.run.operators().of_leaf(&task).map_or(0, |op| op.depth).to_string();
+        let depth = self.run.operators().get(&task).map_or(0, |op| op.depth).to_string();
         let any = |turn: usize| self.script.replies.get("*")?.get(turn).map(|text| text.replace("{depth}", &depth));
         let given = self.script.replies.get(task.as_str()).and_then(|replies| replies.get(turn)).cloned();
         let given = given.or_else(|| any(turn));

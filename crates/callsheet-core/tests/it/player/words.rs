@@ -10,7 +10,7 @@ use super::Player;
 impl Player {
     /// What the handler is told, in one line.
     pub(super) fn prompt_line(&self, task: &Slug) -> String {
-        let op = self.run.operators().of_leaf(task).expect("a leaf");
+        let op = self.run.operators().get(task).expect("a leaf");
         let told = self.told(task);
         let mut line = format!("→ ask {task}: {}", told["description"].as_str().unwrap());
         if told["instructions"] != told["description"] {
@@ -49,7 +49,7 @@ impl Player {
     }
 
     pub(super) fn told(&self, task: &Slug) -> Value {
-        let op = self.run.operators().of_leaf(task).expect("a leaf");
+        let op = self.run.operators().get(task).expect("a leaf");
         let Some(callsheet_core::record::Plan::Handler(plan)) = op.opened.as_ref().map(|opened| &opened.plan) else {
             panic!("a handler");
         };

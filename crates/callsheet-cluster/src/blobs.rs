@@ -1,0 +1,64 @@
+//! Texts by their hash, in a folder that all workers of a machine share.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use callsheet_core::nouns::BlobId;
+use callsheet_runtime::ports::StoreFault;
+
+/// A folder with one file for each text. Files never change, so processes need no lock.
+#[derive(Clone, Debug)]
+pub(crate) struct BlobFolder {
+    folder: PathBuf,
+}
+
+impl BlobFolder {
+    pub fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned() }
+    }
+
+    /// Stores a text. Returns when a power cut can no longer take it.
+    pub fn put(&self, bytes: &[u8]) -> Result<BlobId, StoreFault> {
+        let id = BlobId::of(bytes);
+        let file = self.file(&id);
+        if file.exists() {
+            return Ok(id);
+        }
+        self.write(&file, bytes).map_err(|error| fault(&file, &error))?;
+        Ok(id)
+    }
+
+    pub fn get(&self, id: &BlobId) -> Result<Vec<u8>, StoreFault> {
+        let file = self.file(id);
+        match std::fs::read(&file) {
+            Ok(bytes) if BlobId::of(&bytes) == *id => Ok(bytes),
+            Ok(_) => Err(StoreFault::Broken(format!("{} is damaged", file.display()))),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(StoreFault::NoBlob(id.clone())),
+            Err(error) => Err(fault(&file, &error)),
+        }
+    }
+
+    /// A name comes from other processes, so only its letters and digits become part of a path.
+    fn file(&self, id: &BlobId) -> PathBuf {
+        let name: String = id.as_str().chars().filter(char::is_ascii_alphanumeric).collect();
+        let start: String = name.chars().take(2).collect();
+        self.folder.join(start).join(name)
+    }
+
+    fn write(&self, file: &Path, bytes: &[u8]) -> std::io::Result<()> {
+        let folder = file.parent().unwrap_or(&self.folder);
+        std::fs::create_dir_all(folder)?;
+        let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
+        temporary.write_all(bytes)?;
+        temporary.as_file().sync_data()?;
+        temporary.persist(file)?;
+        Ok(())
+    }
+}
+
+fn fault(file: &Path, error: &std::io::Error) -> StoreFault {
+    match error.kind() {
+        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => StoreFault::Full(error.to_string()),
+        _ => StoreFault::Broken(format!("{}: {error}", file.display())),
+    }
+}

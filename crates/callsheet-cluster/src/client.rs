@@ -1,0 +1,208 @@
+//! Calls to the engine from outside, over HTTP.
+
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+
+use callsheet_core::events::LogEntry;
+use callsheet_core::nouns::RunId;
+use reqwest::{RequestBuilder, Response, StatusCode};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+use crate::calls::{Head, Landing, Pages, RUN};
+use crate::fault::ClusterFault;
+
+/// How long a connection may take to open.
+const CONNECT: Duration = Duration::from_secs(5);
+/// How long a call may take. A call waits for a run's earlier calls.
+const CALL: Duration = Duration::from_secs(60);
+
+/// Calls to the engine at one address.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    http: reqwest::Client,
+    address: String,
+}
+
+impl Client {
+    /// A client for the engine at this address, such as `http://127.0.0.1:8080`.
+    pub fn new(address: &str) -> Result<Self, ClusterFault> {
+        if !reqwest::Url::parse(address).is_ok_and(|url| url.has_host()) {
+            let why = format!("\"{address}\" is not the address of a cluster, such as http://127.0.0.1:8080");
+            return Err(ClusterFault::Refused(why));
+        }
+        // Another part of the program may have chosen it already.
+        let _chosen = rustls::crypto::ring::default_provider().install_default();
+        let http = reqwest::Client::builder()
+            .connect_timeout(CONNECT)
+            .timeout(CALL)
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy()
+            .build()
+            .map_err(|error| ClusterFault::Machine { what: "HTTP".to_owned(), why: error.to_string() })?;
+        Ok(Self { http, address: address.trim_end_matches('/').to_owned() })
+    }
+
+    /// The address.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Calls a handler with JSON and returns its answer as bytes.
+    pub async fn call_bytes(&self, path: &str, body: Vec<u8>, kind: &str) -> Result<Vec<u8>, ClusterFault> {
+        self.sent(self.post(path).header("content-type", kind).body(body)).await
+    }
+
+    fn post(&self, path: &str) -> RequestBuilder {
+        self.http.post(format!("{}/{path}", self.address))
+    }
+
+    async fn sent(&self, request: RequestBuilder) -> Result<Vec<u8>, ClusterFault> {
+        let answer = request.send().await.map_err(|error| self.unreachable(&error))?;
+        if !answer.status().is_success() {
+            return Err(self.refusal(answer).await);
+        }
+        answer.bytes().await.map(|bytes| bytes.to_vec()).map_err(|error| self.unreachable(&error))
+    }
+
+    /// Calls a handler that takes and returns JSON.
+    pub async fn call<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, ClusterFault> {
+        let body = serde_json::to_vec(body).map_err(|error| ClusterFault::Refused(error.to_string()))?;
+        read(path, &self.call_bytes(path, body, "application/json").await?)
+    }
+
+    /// Calls a handler that takes nothing and returns JSON. The engine refuses a body.
+    pub async fn ask<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClusterFault> {
+        read(path, &self.sent(self.post(path)).await?)
+    }
+
+    /// Whether a page can be read.
+    pub async fn answers(&self, path: &str) -> bool {
+        let page = self.http.get(format!("{}/{path}", self.address)).send().await;
+        page.is_ok_and(|page| page.status().is_success())
+    }
+
+    /// Gives something to a run. Returns when the run has recorded it.
+    pub async fn land(&self, run: &RunId, landing: &Landing) -> Result<(), ClusterFault> {
+        self.call(&format!("{RUN}/{}/land", segment(run.as_str())), landing).await.map_err(|fault| named(fault, run))
+    }
+
+    /// The state of a run.
+    pub async fn head(&self, run: &RunId) -> Result<Head, ClusterFault> {
+        self.ask(&format!("{RUN}/{}/head", segment(run.as_str()))).await.map_err(|fault| named(fault, run))
+    }
+
+    /// The entries of a run from a page on, and its state after them.
+    pub async fn log(&self, run: &RunId, from: u64) -> Result<(Head, Vec<LogEntry>), ClusterFault> {
+        let (mut entries, mut next) = (Vec::new(), from);
+        loop {
+            let path = format!("{RUN}/{}/pages", segment(run.as_str()));
+            let pages: Pages = self.call(&path, &next).await.map_err(|fault| named(fault, run))?;
+            entries.extend(pages.entries);
+            match pages.next {
+                Some(page) => next = page,
+                None => return Ok((pages.head, entries)),
+            }
+        }
+    }
+
+    fn unreachable(&self, error: &reqwest::Error) -> ClusterFault {
+        let mut why = error.to_string();
+        let mut source = std::error::Error::source(error);
+        while let Some(inner) = source {
+            why = inner.to_string();
+            source = inner.source();
+        }
+        ClusterFault::Unreachable { address: self.address.clone(), why }
+    }
+
+    async fn refusal(&self, answer: Response) -> ClusterFault {
+        let status = answer.status();
+        let text = answer.text().await.unwrap_or_default();
+        let message = serde_json::from_str::<serde_json::Value>(&text)
+            .ok()
+            .and_then(|value| value.get("message")?.as_str().map(str::to_owned));
+        let message = message.unwrap_or(text);
+        let run = || RunId::new(String::new());
+        match status {
+            StatusCode::GONE => ClusterFault::NoRun(run()),
+            StatusCode::CONFLICT => ClusterFault::RunExists(run()),
+            StatusCode::NOT_FOUND => ClusterFault::Unreachable {
+                address: self.address.clone(),
+                why: format!("no worker has registered there ({message})"),
+            },
+            _ => ClusterFault::Refused(format!("the cluster at {} refused ({status}): {message}", self.address)),
+        }
+    }
+}
+
+fn read<T: DeserializeOwned>(path: &str, answer: &[u8]) -> Result<T, ClusterFault> {
+    // A handler without a result answers with nothing.
+    let answer = if answer.is_empty() { b"null" } else { answer };
+    serde_json::from_slice(answer)
+        .map_err(|error| ClusterFault::Refused(format!("{path} answered something else: {error}")))
+}
+
+/// The fault with the name of the run, which only the caller knows.
+fn named(fault: ClusterFault, run: &RunId) -> ClusterFault {
+    match fault {
+        ClusterFault::NoRun(_) => ClusterFault::NoRun(run.clone()),
+        ClusterFault::RunExists(_) => ClusterFault::RunExists(run.clone()),
+        fault => fault,
+    }
+}
+
+/// A name as a segment of a path.
+pub(crate) fn segment(name: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    let one = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    name.bytes().map(one).collect()
+}
+
+type Work = Box<dyn FnOnce(&tokio::runtime::Runtime) + Send>;
+
+/// Makes calls for code that cannot wait asynchronously, on a thread of its own.
+#[derive(Clone, Debug)]
+pub(crate) struct Blocking {
+    client: Client,
+    work: UnboundedSender<Work>,
+}
+
+impl Blocking {
+    /// Starts the thread.
+    pub fn new(client: Client) -> Result<Self, ClusterFault> {
+        let failed = |error: std::io::Error| ClusterFault::Machine { what: "a thread".into(), why: error.to_string() };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+        let (work, mut queue) = unbounded_channel::<Work>();
+        let serve = move || {
+            while let Some(work) = queue.blocking_recv() {
+                work(&runtime);
+            }
+        };
+        std::thread::Builder::new().name("cluster".to_owned()).spawn(serve).map_err(failed)?;
+        Ok(Self { client, work })
+    }
+
+    /// The address of the engine.
+    pub fn address(&self) -> &str {
+        self.client.address()
+    }
+
+    /// Waits for a call.
+    pub fn wait<T, F>(&self, call: impl FnOnce(Client) -> F + Send + 'static) -> Result<T, ClusterFault>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, ClusterFault>>,
+    {
+        let (answer, answered) = sync_channel(1);
+        let client = self.client.clone();
+        let work: Work = Box::new(move |runtime| {
+            // Nobody waits any more if the caller is gone.
+            let _gone = answer.send(runtime.block_on(call(client)));
+        });
+        let ended = || ClusterFault::Refused("the thread for calls to the cluster ended; this is a bug".to_owned());
+        self.work.send(work).map_err(|_| ended())?;
+        answered.recv().map_err(|_| ended())?
+    }
+}

@@ -1,0 +1,46 @@
+//! Why the cluster did not do something.
+
+use callsheet_core::nouns::RunId;
+use callsheet_runtime::ports::StoreFault;
+
+/// Why the cluster did not do something. Each variant says who can fix it.
+#[derive(Debug, thiserror::Error)]
+pub enum ClusterFault {
+    /// The engine does not respond. A retry helps once it runs.
+    #[error("the cluster at {address} does not respond: {why}")]
+    Unreachable {
+        /// Its address.
+        address: String,
+        /// What the system says.
+        why: String,
+    },
+    /// No run has this name.
+    #[error("there is no run {0}")]
+    NoRun(RunId),
+    /// Another run already has this name.
+    #[error("run {0} already exists")]
+    RunExists(RunId),
+    /// The cluster refused a call. The message says why.
+    #[error("{0}")]
+    Refused(String),
+    /// The engine's program is missing or does not start.
+    #[error("{0}")]
+    Engine(String),
+    /// A folder or a port of this machine cannot be used.
+    #[error("can't use {what}: {why}")]
+    Machine {
+        /// The folder or the address.
+        what: String,
+        /// What the system says.
+        why: String,
+    },
+}
+
+impl From<ClusterFault> for StoreFault {
+    fn from(fault: ClusterFault) -> Self {
+        match fault {
+            ClusterFault::NoRun(run) => Self::NoRun(run),
+            fault => Self::Remote(fault.to_string()),
+        }
+    }
+}

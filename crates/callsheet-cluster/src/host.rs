@@ -1,0 +1,239 @@
+//! Folds runs for the engine, and keeps the folded ones. It knows nothing of the engine's types.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use callsheet_core::events::{self, Event, LogEntry};
+use callsheet_core::nouns::{RunId, Settings};
+use callsheet_runtime::driver::HostedRun;
+use callsheet_runtime::fault::DriveFault;
+use callsheet_runtime::ports::{RunSummary, Store, StoreFault};
+use callsheet_runtime::services::Services;
+use tokio::sync::Mutex as AsyncMutex;
+use tokio_util::sync::CancellationToken;
+
+use crate::blobs::BlobFolder;
+use crate::calls::{Head, Job, Landed, Landing};
+use crate::client::Client;
+use crate::fault::ClusterFault;
+use crate::hosted_store::HostedStore;
+use crate::summary::{is_news, started_at, summary};
+
+/// How many folded runs a process keeps. Others are folded again when they are needed.
+const KEPT: usize = 256;
+
+/// What a worker needs of the program: models, tools and the project.
+#[async_trait]
+pub trait Project: Send + Sync {
+    /// The services of a run with these settings.
+    ///
+    /// # Errors
+    /// Why the run cannot be performed here, in words for a person.
+    async fn services(&self, run: &RunId, settings: &Settings, store: Arc<dyn Store>) -> Result<Services, String>;
+}
+
+/// Why a landing did not happen.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum HostFault {
+    /// Trying again may help: the store, the engine, or this machine.
+    #[error("{0}")]
+    Again(String),
+    /// What was given is wrong and stays wrong.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl From<ClusterFault> for HostFault {
+    fn from(fault: ClusterFault) -> Self {
+        Self::Again(fault.to_string())
+    }
+}
+
+impl From<DriveFault> for HostFault {
+    fn from(fault: DriveFault) -> Self {
+        Self::Again(fault.to_string())
+    }
+}
+
+impl From<StoreFault> for HostFault {
+    fn from(fault: StoreFault) -> Self {
+        Self::Again(fault.to_string())
+    }
+}
+
+/// Folds runs in this process.
+pub(crate) struct Host {
+    client: Client,
+    pub blobs: Arc<BlobFolder>,
+    project: Arc<dyn Project>,
+    runs: Mutex<BTreeMap<RunId, Kept>>,
+    uses: AtomicU64,
+}
+
+struct Kept {
+    slot: Arc<AsyncMutex<Slot>>,
+    last_use: u64,
+}
+
+/// A run in this process. Only one call at a time uses it.
+struct Slot {
+    store: Arc<HostedStore>,
+    folded: Option<Folded>,
+}
+
+/// A folded run, and the name of its state.
+struct Folded {
+    run: HostedRun,
+    services: Arc<Services>,
+    stamp: String,
+    started_at: u64,
+}
+
+impl Folded {
+    fn summary(&self) -> Option<RunSummary> {
+        summary(self.run.run(), self.started_at)
+    }
+}
+
+impl Host {
+    pub fn new(client: Client, blobs: Arc<BlobFolder>, project: Arc<dyn Project>) -> Self {
+        Self { client, blobs, project, runs: Mutex::default(), uses: AtomicU64::default() }
+    }
+
+    /// The calls to the engine.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Gives something to a run whose recorded state is `head`. `None` stands for a new run.
+    pub async fn land(&self, id: &RunId, head: Option<Head>, landing: Landing) -> Result<Landed, HostFault> {
+        let slot = self.slot(id);
+        let mut slot = slot.lock().await;
+        let Landing { first, returned, messages, resume } = landing;
+        // After a fault the run may be ahead of its log, so it is not put back.
+        let known = slot.folded.take().filter(|known| head.as_ref().is_some_and(|head| known.stamp == head.stamp));
+        let mut folded = match (known, &head) {
+            (Some(known), _) => known,
+            (None, Some(_)) => self.fold(id, &slot.store).await?,
+            // Its client hears at once why the run cannot be performed here.
+            (None, None) => {
+                let begun = self.begin(id, &slot.store, started_at(&first), settings_of(&first)).await;
+                begun.map_err(|fault| HostFault::Refused(fault.to_string()))?
+            }
+        };
+        if head.as_ref().is_some_and(|head| head.stamp != folded.stamp) {
+            return Err(HostFault::Again(format!("the log of {id} changed while it was read")));
+        }
+        let before = head.is_some().then(|| folded.summary()).flatten();
+        slot.store.begin(messages);
+        if head.is_none() {
+            let events = first.into_iter().map(|entry| (entry.at, entry.event)).collect();
+            let recorded = folded.run.record_first(&folded.services, events);
+            recorded.map_err(|fault| HostFault::Refused(fault.to_string()))?;
+        }
+        let begun = folded.run.land(&folded.services, returned, resume).await?;
+        slot.store.persist_staged()?;
+        let entries = slot.store.take_appended();
+        if !entries.is_empty() {
+            folded.stamp = new_stamp()?;
+        }
+        let landed = Landed {
+            entries,
+            begun,
+            attempts: folded.run.attempts().collect(),
+            stamp: folded.stamp.clone(),
+            summary: folded.summary().filter(|now| is_news(before.as_ref(), now)),
+        };
+        slot.folded = Some(folded);
+        Ok(landed)
+    }
+
+    /// Performs a job, and returns the events of its result. `None` if the run does not wait for it.
+    pub async fn perform(&self, job: &Job, cancel: CancellationToken) -> Result<Option<Vec<Event>>, HostFault> {
+        let slot = self.slot(&job.run);
+        let (work, store) = {
+            let mut slot = slot.lock().await;
+            let waits = |folded: &Folded| folded.run.awaits(&job.effect, job.attempt);
+            if !slot.folded.as_ref().is_some_and(waits) {
+                slot.folded = Some(self.fold(&job.run, &slot.store).await?);
+            }
+            let work = slot
+                .folded
+                .as_ref()
+                .and_then(|folded| folded.run.perform(&folded.services, &job.effect, job.attempt, cancel));
+            (work, Arc::clone(&slot.store))
+        };
+        let Some(work) = work else { return Ok(None) };
+        let events = work.await?;
+        store.persist_staged()?;
+        Ok(Some(events))
+    }
+
+    /// Folds a run from its recorded log.
+    async fn fold(&self, id: &RunId, store: &Arc<HostedStore>) -> Result<Folded, HostFault> {
+        let (head, entries) = self.client.log(id, 0).await?;
+        let (started_at, settings) = (started_at(&entries), settings_of(&entries));
+        store.set_log(entries);
+        let folded = self.begin(id, store, started_at, settings).await;
+        store.set_log(Vec::new());
+        let folded = folded?;
+        if folded.run.position() != head.position {
+            let (found, recorded) = (folded.run.position(), head.position);
+            return Err(HostFault::Again(format!("the log of {id} has {found} of {recorded} entries")));
+        }
+        Ok(Folded { stamp: head.stamp, ..folded })
+    }
+
+    /// Opens a run on the entries that its store returns.
+    async fn begin(
+        &self,
+        id: &RunId,
+        store: &Arc<HostedStore>,
+        started_at: u64,
+        settings: Option<Settings>,
+    ) -> Result<Folded, HostFault> {
+        let settings = settings.ok_or_else(|| HostFault::Refused(format!("the log of {id} has no beginning")))?;
+        let as_store: Arc<dyn Store> = Arc::clone(store) as Arc<dyn Store>;
+        let services = self.project.services(id, &settings, as_store).await.map_err(HostFault::Again)?;
+        let services = Arc::new(services);
+        let run = HostedRun::open(&services, id)?;
+        Ok(Folded { run, services, stamp: String::new(), started_at })
+    }
+
+    fn slot(&self, id: &RunId) -> Arc<AsyncMutex<Slot>> {
+        let now = self.uses.fetch_add(1, Ordering::Relaxed);
+        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kept) = runs.get_mut(id) {
+            kept.last_use = now;
+            return Arc::clone(&kept.slot);
+        }
+        if runs.len() >= KEPT {
+            let unused = runs.iter().filter(|(_, kept)| Arc::strong_count(&kept.slot) == 1);
+            let oldest = unused.min_by_key(|(_, kept)| kept.last_use).map(|(id, _)| id.clone());
+            oldest.map(|id| runs.remove(&id));
+        }
+        let store = Arc::new(HostedStore::new(id, Arc::clone(&self.blobs)));
+        let slot = Arc::new(AsyncMutex::new(Slot { store, folded: None }));
+        runs.insert(id.clone(), Kept { slot: Arc::clone(&slot), last_use: now });
+        slot
+    }
+}
+
+/// The settings that a log ends with.
+fn settings_of(entries: &[LogEntry]) -> Option<Settings> {
+    entries.iter().rev().find_map(|entry| match &entry.event {
+        Event::RunStarted(events::RunStarted { settings, .. })
+        | Event::RunResumed(events::RunResumed { settings })
+        | Event::RunContinued(events::RunContinued { settings, .. }) => Some(settings.clone()),
+        _ => None,
+    })
+}
+
+/// A name that no other state has.
+fn new_stamp() -> Result<String, HostFault> {
+    let mut bytes = [0_u8; 16];
+    getrandom::fill(&mut bytes).map_err(|error| HostFault::Again(format!("no random bytes: {error}")))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}

@@ -1,0 +1,214 @@
+//! What the engine calls: the object of a run, the list of runs, the workers and the texts. Each handler is short and
+//! does the same when the engine repeats it: what may differ happens inside `run`, whose result is recorded.
+
+use std::sync::Arc;
+
+use callsheet_core::events::LogEntry;
+use callsheet_core::nouns::{BlobId, RunId};
+use callsheet_runtime::ports::{RunSummary, StoreFault};
+use restate_sdk::context::RequestTarget;
+use restate_sdk::prelude::*;
+
+use crate::calls::{ALL, Head, INDEX, Job, Landed, Landing, Pages, RUN, WORK};
+use crate::host::{Host, HostFault};
+use crate::registry::Registry;
+
+/// The key of a run's state.
+const HEAD: &str = "head";
+
+/// How many pages one call reads.
+const PAGES: u64 = 256;
+
+fn page(number: u64) -> String {
+    format!("page/{number}")
+}
+
+/// A refusal for the caller, which the engine does not repeat.
+fn refused(code: u16, what: impl Into<String>) -> HandlerError {
+    TerminalError::new_with_code(code, what).into()
+}
+
+/// The object of a run.
+pub(crate) struct RunObject(pub Arc<Host>);
+
+#[restate_sdk::object(
+    name = "CallsheetRun",
+    client_visibility = "pub(crate)",
+    lazy_state,
+    inactivity_timeout = "10m",
+    abort_timeout = "10m",
+    journal_retention = "0s",
+    invocation_retry_policy(
+        initial_interval = "50ms",
+        factor = 2.0,
+        max_interval = "5s",
+        max_attempts = 1000000,
+        on_max_attempts = "pause"
+    )
+)]
+impl RunObject {
+    #[handler]
+    async fn land(&self, ctx: ObjectContext<'_>, Json(landing): Json<Landing>) -> Result<(), HandlerError> {
+        let id = RunId::new(ctx.key());
+        let head = ctx.get::<Json<Head>>(HEAD).await?.map(Json::into_inner);
+        match (&head, landing.first.is_empty()) {
+            (Some(_), false) => return Err(refused(409, format!("run {id} already exists"))),
+            (None, true) => return Err(refused(410, format!("there is no run {id}"))),
+            _ => {}
+        }
+        let (host, run, known) = (Arc::clone(&self.0), id.clone(), head.clone());
+        let landed =
+            ctx.run(move || async move { landed(host, run, known, landing).await }).name("land").await?.into_inner();
+        let Landed { entries, begun, attempts, stamp, summary } = landed;
+        let is_first = head.is_none();
+        let head = head.unwrap_or_default();
+        if let Some(last) = entries.last() {
+            let position = last.n;
+            ctx.set(&page(head.pages), Json(entries));
+            ctx.set(HEAD, Json(Head { position, pages: head.pages + 1, stamp, attempts }));
+        }
+        for begun in begun {
+            let key = format!("{id}/{}", begun.attempt);
+            let job = Job { run: id.clone(), effect: begun.effect, attempt: begun.attempt, once: begun.once };
+            let target = RequestTarget::service(WORK, "perform");
+            ctx.request::<Json<Job>, ()>(target, Json(job)).idempotency_key(key).send();
+        }
+        if let Some(summary) = summary {
+            let target = RequestTarget::object(INDEX, ALL, "note");
+            let note = ctx.request::<Json<RunSummary>, ()>(target, Json(summary));
+            if is_first {
+                // Whoever began the run finds it in the list.
+                note.call().await?;
+            } else {
+                note.send();
+            }
+        }
+        Ok(())
+    }
+
+    #[handler]
+    async fn head(&self, ctx: SharedObjectContext<'_>) -> Result<Json<Head>, HandlerError> {
+        let head = ctx.get::<Json<Head>>(HEAD).await?;
+        head.ok_or_else(|| refused(410, format!("there is no run {}", ctx.key())))
+    }
+
+    #[handler]
+    async fn pages(&self, ctx: SharedObjectContext<'_>, Json(from): Json<u64>) -> Result<Json<Pages>, HandlerError> {
+        let Some(Json(head)) = ctx.get::<Json<Head>>(HEAD).await? else {
+            return Err(refused(410, format!("there is no run {}", ctx.key())));
+        };
+        let end = head.pages.min(from.saturating_add(PAGES));
+        let mut entries = Vec::new();
+        for number in from..end {
+            let Some(Json(page)) = ctx.get::<Json<Vec<LogEntry>>>(&page(number)).await? else {
+                return Err(refused(500, format!("page {number} of {} is missing", ctx.key())));
+            };
+            entries.extend(page);
+        }
+        let next = (end < head.pages).then_some(end);
+        Ok(Json(Pages { head, entries, next }))
+    }
+}
+
+/// Lands on a thread that may block.
+async fn landed(
+    host: Arc<Host>,
+    run: RunId,
+    head: Option<Head>,
+    landing: Landing,
+) -> Result<Json<Landed>, HandlerError> {
+    let runtime = tokio::runtime::Handle::current();
+    let land = move || runtime.block_on(host.land(&run, head, landing));
+    match tokio::task::spawn_blocking(land).await? {
+        Ok(landed) => Ok(Json(landed)),
+        Err(HostFault::Refused(why)) => Err(refused(400, why)),
+        Err(fault @ HostFault::Again(_)) => {
+            tracing::warn!(%fault, "landing is tried again");
+            Err(fault.into())
+        }
+    }
+}
+
+/// The list of runs.
+pub(crate) struct RunsObject;
+
+#[restate_sdk::object(name = "CallsheetRuns", client_visibility = "pub(crate)", journal_retention = "0s")]
+impl RunsObject {
+    #[handler]
+    async fn note(&self, ctx: ObjectContext<'_>, Json(summary): Json<RunSummary>) -> Result<(), HandlerError> {
+        ctx.set(summary.run.clone().as_str(), Json(summary));
+        Ok(())
+    }
+
+    #[handler]
+    async fn list(&self, ctx: SharedObjectContext<'_>) -> Result<Json<Vec<RunSummary>>, HandlerError> {
+        let mut runs = Vec::new();
+        for key in ctx.get_keys().await? {
+            runs.extend(ctx.get::<Json<RunSummary>>(&key).await?.map(Json::into_inner));
+        }
+        Ok(Json(runs))
+    }
+}
+
+/// A worker.
+pub(crate) struct WorkService(pub Arc<Registry>);
+
+#[restate_sdk::service(
+    name = "CallsheetWork",
+    client_visibility = "pub(crate)",
+    inactivity_timeout = "1 day",
+    abort_timeout = "1 day",
+    journal_retention = "0s",
+    idempotency_retention = "1h",
+    ingress_private,
+    invocation_retry_policy(
+        initial_interval = "50ms",
+        factor = 2.0,
+        max_interval = "5s",
+        max_attempts = 1000000,
+        on_max_attempts = "pause"
+    )
+)]
+impl WorkService {
+    #[handler]
+    async fn perform(&self, ctx: Context<'_>, Json(job): Json<Job>) -> Result<(), HandlerError> {
+        let claim = if job.once {
+            let process = self.0.process().to_owned();
+            Some(ctx.run(move || async move { Ok(process) }).name("claim").await?)
+        } else {
+            None
+        };
+        let (registry, known) = (Arc::clone(&self.0), job.clone());
+        let perform = move || async move {
+            let returned = registry.perform(&known, claim.as_deref()).await;
+            returned.map(Json).map_err(|why| HandlerError::from(std::io::Error::other(why)))
+        };
+        let returned = ctx.run(perform).name("perform").await?.into_inner();
+        self.0.forget(&job);
+        if let Some(returned) = returned {
+            let landing = Landing { returned: vec![returned], ..Landing::default() };
+            let target = RequestTarget::object(RUN, job.run.as_str(), "land");
+            ctx.request::<Json<Landing>, ()>(target, Json(landing)).send();
+        }
+        Ok(())
+    }
+}
+
+/// The texts.
+pub(crate) struct BlobsService(pub Arc<Host>);
+
+#[restate_sdk::service(name = "CallsheetBlobs", client_visibility = "pub(crate)", journal_retention = "0s")]
+impl BlobsService {
+    #[handler]
+    async fn put(&self, _ctx: Context<'_>, bytes: Vec<u8>) -> Result<Json<BlobId>, HandlerError> {
+        Ok(Json(self.0.blobs.put(&bytes)?))
+    }
+
+    #[handler]
+    async fn get(&self, _ctx: Context<'_>, Json(id): Json<BlobId>) -> Result<Vec<u8>, HandlerError> {
+        match self.0.blobs.get(&id) {
+            Err(fault @ StoreFault::NoBlob(_)) => Err(refused(410, fault.to_string())),
+            read => Ok(read?),
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! A run that a durable engine hosts. The engine keeps the log and has one writer for each run. It calls
+//! [`HostedRun::land`] with what came back, performs the effects that `land` returns on any worker, and calls it again.
+//! Nothing waits inside: what must wait is an effect.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::Arc;
+
+use callsheet_core::events::{self, Event};
+use callsheet_core::nouns::{RepeatClass, RunId};
+use callsheet_core::record::EffectKey;
+use callsheet_core::run::{Effect, Run};
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use crate::effects::{EffectResult, Kept, Work, perform, perform_quick};
+use crate::fault::DriveFault;
+use crate::services::Services;
+
+use super::{Session, inbox, notified};
+
+/// An effect whose start is recorded. The engine must have it performed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Begun {
+    /// The effect.
+    pub effect: EffectKey,
+    /// The number of the entry that recorded the start. It tells this start from an earlier one of the same effect.
+    pub attempt: u64,
+    /// Whether the effect must not be performed again if a worker began it and is gone.
+    pub once: bool,
+}
+
+/// How an effect ended that was performed elsewhere.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Returned {
+    /// The effect.
+    pub effect: EffectKey,
+    /// The attempt that [`Begun`] named. The result of an earlier attempt is refused.
+    pub attempt: u64,
+    /// The events of the result. `None` if a worker began the effect, is gone, and nobody may perform it again.
+    pub events: Option<Vec<Event>>,
+}
+
+/// A folded run between two calls of the engine.
+pub struct HostedRun {
+    session: Session,
+    kept: Kept,
+    /// The attempts in flight.
+    attempts: BTreeMap<EffectKey, u64>,
+}
+
+impl HostedRun {
+    /// Folds the log of a run, which is empty for a new run.
+    ///
+    /// # Errors
+    /// The log cannot be read.
+    pub fn open(services: &Services, id: &RunId) -> Result<Self, DriveFault> {
+        let (mut run, mut attempts) = (Run::new(), BTreeMap::new());
+        for entry in services.store.read(id, 1)? {
+            run.apply(&entry).map_err(|reject| DriveFault::Replay { n: entry.n, reject })?;
+            if let Event::Started(events::Started { effect, .. }) = &entry.event {
+                attempts.insert(effect.clone(), entry.n);
+            }
+        }
+        attempts.retain(|key, _| run.is_in_flight(key));
+        let session = Session::open_known(Arc::clone(&services.store), id, run)?;
+        Ok(Self { session, kept: Kept::default(), attempts })
+    }
+
+    /// The machine.
+    pub fn run(&self) -> &Run {
+        self.session.run()
+    }
+
+    /// The number of the last recorded entry.
+    pub fn position(&self) -> u64 {
+        self.session.run().last_fact()
+    }
+
+    /// The attempts in flight.
+    pub fn attempts(&self) -> impl Iterator<Item = u64> {
+        self.attempts.values().copied()
+    }
+
+    /// Records the first entries of a run, which its client made.
+    ///
+    /// # Errors
+    /// An entry does not fit, or the store refuses.
+    pub fn record_first(&mut self, services: &Services, events: Vec<(u64, Event)>) -> Result<(), DriveFault> {
+        events.into_iter().try_for_each(|(at, event)| self.session.record_quietly(at, event))?;
+        self.session.flush(services)
+    }
+
+    /// Records what came back and the messages of people, and everything that follows from them without waiting. Returns
+    /// the effects that this started. Their starts are appended to the store before this returns.
+    ///
+    /// # Errors
+    /// The store refuses. The run is then ahead of the log and must be dropped.
+    pub async fn land(
+        &mut self,
+        services: &Arc<Services>,
+        returned: Vec<Returned>,
+        resume: bool,
+    ) -> Result<Vec<Begun>, DriveFault> {
+        for one in returned {
+            self.take_back(services, one);
+        }
+        let rests = self.run().outcome().is_some();
+        if rests && (resume || !services.store.messages(self.session.lock())?.is_empty()) {
+            self.settle(services);
+        }
+        inbox::read_inbox(&mut self.session, services)?;
+        let begun = self.begin_pending(services).await?;
+        self.session.flush(services)?;
+        let run = self.session.run();
+        self.attempts.retain(|key, _| run.is_in_flight(key));
+        Ok(begun)
+    }
+
+    /// The work of an attempt. It takes its input from the run now, and waits later. `None` if the run does not wait for
+    /// this attempt.
+    pub fn perform(
+        &self,
+        services: &Arc<Services>,
+        effect: &EffectKey,
+        attempt: u64,
+        cancel: CancellationToken,
+    ) -> Option<impl Future<Output = Result<Vec<Event>, DriveFault>> + Send + use<>> {
+        if !self.awaits(effect, attempt) {
+            return None;
+        }
+        let effect = self.run().outstanding().into_iter().find(|pending| pending.has_key(effect))?;
+        let turn = services.slots.turn();
+        let work = Work { services: Arc::clone(services), cancel, turn };
+        let future = perform(work, effect, self.run());
+        Some(async move {
+            match future.await? {
+                EffectResult::Events(events) => Ok(events),
+                EffectResult::Unattended(_) => Err(DriveFault::defect("a question to a person was sent to a worker")),
+            }
+        })
+    }
+
+    /// Whether the run waits for the result of this attempt.
+    pub fn awaits(&self, effect: &EffectKey, attempt: u64) -> bool {
+        self.attempts.get(effect) == Some(&attempt) && self.run().is_outstanding(effect)
+    }
+
+    /// Notes a result. A late one is discarded. If it does not end the effect, or a worker is gone that may have performed
+    /// it, everything in flight is settled as after a crash of a local run.
+    fn take_back(&mut self, services: &Services, Returned { effect, attempt, events }: Returned) {
+        if !self.awaits(&effect, attempt) {
+            tracing::debug!(?effect, attempt, "late result discarded");
+            return;
+        }
+        if let Some(events) = events {
+            self.session.note(services, events);
+        }
+        if self.run().is_in_flight(&effect) && self.run().is_outstanding(&effect) {
+            self.settle(services);
+        }
+    }
+
+    fn settle(&mut self, services: &Services) {
+        let settings = self.run().settings().clone();
+        self.session.note(services, vec![events::RunResumed { settings }.into()]);
+        self.attempts.clear();
+    }
+
+    /// Performs quick effects and asks what needs no person until only waiting work is left, and starts that.
+    async fn begin_pending(&mut self, services: &Arc<Services>) -> Result<Vec<Begun>, DriveFault> {
+        let mut begun = Vec::new();
+        loop {
+            let near = notified::limits_near(self.run());
+            self.session.note(services, near);
+            let pending: Vec<Effect> = self.run().to_begin().cloned().collect();
+            let (mut progressed, mut waiting) = (false, Vec::new());
+            for effect in pending {
+                match self.perform_quick(services, &effect)? {
+                    Some(events) => progressed |= self.session.note(services, events) > 0,
+                    None => waiting.push(effect),
+                }
+            }
+            if progressed {
+                continue;
+            }
+            let fresh = self.one_writer(waiting);
+            let prompts = notified::prompts_used(services, self.run(), &fresh);
+            self.session.note(services, prompts.into_iter().collect());
+            let mut started = false;
+            for effect in fresh {
+                started |= self.start(services, effect, &mut begun).await?;
+            }
+            if !started {
+                return Ok(begun);
+            }
+        }
+    }
+
+    fn perform_quick(&mut self, services: &Services, effect: &Effect) -> Result<Option<Vec<Event>>, DriveFault> {
+        if matches!(effect, Effect::Conclude(_)) {
+            // The end of a run is its last fact.
+            self.session.write_views(services)?;
+        }
+        perform_quick(services, self.session.run(), effect, &mut self.kept)
+    }
+
+    /// Records the start of an effect. An earlier decision may answer a gate at once; otherwise it stays open until a
+    /// message answers it. Returns whether the start was accepted.
+    async fn start(
+        &mut self,
+        services: &Arc<Services>,
+        effect: Effect,
+        begun: &mut Vec<Begun>,
+    ) -> Result<bool, DriveFault> {
+        if self.session.note(services, vec![effect.started()]) == 0 {
+            return Ok(false);
+        }
+        let (key, attempt) = (effect.key(), self.position());
+        self.attempts.insert(key.clone(), attempt);
+        if matches!(effect, Effect::AskApproval(_) | Effect::AskPerson { .. }) {
+            let turn = services.slots.turn();
+            let work = Work { services: Arc::clone(services), cancel: CancellationToken::new(), turn };
+            if let EffectResult::Events(events) = perform(work, effect, self.session.run()).await? {
+                self.session.note(services, events);
+            }
+        } else {
+            begun.push(Begun { once: is_once(self.run(), &effect), effect: key, attempt });
+        }
+        Ok(true)
+    }
+
+    /// The effects that may begin now. Effects that change files begin one at a time.
+    fn one_writer(&self, fresh: Vec<Effect>) -> Vec<Effect> {
+        let run = self.run();
+        let mut writes = self.attempts.keys().any(|key| run.writes(key) && run.is_in_flight(key));
+        let may_start = |effect: &Effect| !run.writes(&effect.key()) || !std::mem::replace(&mut writes, true);
+        fresh.into_iter().filter(may_start).collect()
+    }
+}
+
+/// Whether an effect must not be performed again after a worker began it and is gone. An interrupted apply is rolled
+/// back first.
+fn is_once(run: &Run, effect: &Effect) -> bool {
+    match effect {
+        Effect::RunTool { call, .. } => run.policy(&call.name).repeat == RepeatClass::Once,
+        Effect::ApplyChanges { .. } => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,77 @@
+//! Runs of a cluster from the command line: which commands know them, and how one is followed.
+
+use std::time::Duration;
+
+use callsheet_app::RunView;
+use callsheet_core::nouns::RunId;
+use callsheet_runtime::driver::{Session, only_asks};
+use callsheet_runtime::ports::Signal;
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::{Command, Exit, Failure, TemplateCommand, WorkArgs};
+use crate::relay;
+use crate::setup::{Setup, store_failure};
+
+use super::drive::{Front, last_words};
+
+/// How often the record is read.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Refuses a command that would work with runs of this machine.
+pub(super) fn refuse_others(setup: &Setup, command: &Command) -> Result<(), Failure> {
+    let knows = match command {
+        Command::Run(arguments) => is_plain(&arguments.work),
+        Command::Template(TemplateCommand::Run(arguments)) => is_plain(&arguments.work),
+        Command::Approve(_) | Command::Deny(_) => true,
+        Command::Show(_) | Command::Cancel(_) | Command::Watch(_) | Command::Report(_) => true,
+        Command::Runs(arguments) => arguments.adopt.is_none(),
+        Command::Resume(arguments) => arguments.answer.is_some() || !arguments.limit.is_empty(),
+        _ => false,
+    };
+    if setup.on.is_none() || knows {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        "this command, or one of its flags, does not work with --on yet",
+        "these do: run, template run, show, runs, watch, approve, deny, cancel, report",
+    ))
+}
+
+/// Whether the flags mean something to a cluster. A recording belongs to the process that asks the model.
+fn is_plain(work: &WorkArgs) -> bool {
+    work.record.is_none() && work.replay.is_none() && work.reuse.is_none()
+}
+
+/// Shows a run of a cluster until it ends or waits for somebody who is not there. The run goes on without this process.
+/// `session` has recorded its beginning.
+pub(super) async fn follow(setup: &Setup, front: &Front, session: Session, id: &RunId) -> Result<Exit, Failure> {
+    let stop = CancellationToken::new();
+    front.listen_for_interrupt(stop.clone(), format!("{} cancel {id}", setup.command));
+    front.begins(id);
+    let store = setup.store()?;
+    let mut run = session.run().clone();
+    drop(session);
+    loop {
+        let (store, next) = (std::sync::Arc::clone(&store), run.last_fact() + 1);
+        let asked = id.clone();
+        let read = tokio::task::spawn_blocking(move || store.read(&asked, next));
+        let read = read.await.map_err(|error| Failure::internal(error.to_string(), ""))?;
+        for entry in read.map_err(store_failure)? {
+            let broken = |reject| Failure::internal(format!("entry {} does not fit: {reject}", entry.n), "");
+            run.apply(&entry).map_err(broken)?;
+            front.observer.see(&Signal::LogEntry { fact: &entry, run: &run });
+        }
+        let is_watched = relay::viewer_left().is_some_and(|left| !left.is_cancelled());
+        if let Some(outcome) = run.outcome().or_else(|| only_asks(&run).filter(|_| !is_watched)) {
+            last_words(setup, &RunView::from(run), id, outcome)?;
+            return Ok(Exit::from(outcome));
+        }
+        tokio::select! {
+            () = tokio::time::sleep(LOOK) => {}
+            () = stop.cancelled() => {
+                tell!("The run goes on. Look at it: {0} show {id}; stop it: {0} cancel {id}", setup.command);
+                return Ok(Exit::Cancelled);
+            }
+        }
+    }
+}

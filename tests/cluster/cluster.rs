@@ -1,0 +1,179 @@
+//! A cluster that a test starts, and its processes.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::support::garden::{Ended, TestProject, json_lines};
+
+/// How long a run may take, on a machine that does much else.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A cluster for one project.
+pub struct Cluster {
+    pub project: TestProject,
+    pub on: String,
+    up: Child,
+}
+
+/// What is left of a run.
+#[derive(Debug, PartialEq)]
+pub struct End {
+    pub outcome: Value,
+    pub answer: Value,
+    pub tasks: Value,
+    /// Replies and finished tools, by phase or tool, and task.
+    pub calls: BTreeMap<String, usize>,
+    /// Files of the project, without what a command writes down each time it runs.
+    pub files: BTreeMap<PathBuf, String>,
+}
+
+impl Cluster {
+    pub fn start(project: TestProject, engine: &Path) -> Self {
+        let mut command = project.command(&["--json", "cluster", "up"]);
+        command.env("CALLSHEET_ENGINE", engine).stdout(Stdio::piped());
+        let mut up = command.spawn().unwrap();
+        let mut first = String::new();
+        BufReader::new(up.stdout.take().unwrap()).read_line(&mut first).unwrap();
+        let on = serde_json::from_str::<Value>(&first).expect("the cluster says where it is")["on"].clone();
+        Self { project, on: on.as_str().unwrap().to_owned(), up }
+    }
+
+    pub fn call(&self, words: &[&str]) -> Ended {
+        let words: Vec<&str> = words.iter().copied().chain(["--on", &self.on]).collect();
+        self.project.call(&words)
+    }
+
+    /// Begins a run, and returns its name.
+    pub fn begin(&self, words: &[&str]) -> String {
+        let words: Vec<&str> = words.iter().copied().chain(["--on", &self.on]).collect();
+        let mut command = self.project.command(&words);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+        let mut said = String::new();
+        let mut name = None;
+        for line in lines {
+            name = line.strip_prefix("run ").map(str::to_owned);
+            if name.is_some() {
+                break;
+            }
+            said += &line;
+        }
+        // The run goes on without its client.
+        child.kill().unwrap();
+        child.wait().unwrap();
+        name.unwrap_or_else(|| panic!("no run began: {said}"))
+    }
+
+    pub fn facts(&self, run: &str) -> Vec<Value> {
+        json_lines(&self.call(&["show", run, "--events"]).out)
+    }
+
+    pub fn has(&self, run: &str, event: &str) -> bool {
+        self.facts(run).iter().any(|fact| fact["event"] == event)
+    }
+
+    /// Approves what waits until the run has ended. Returns how many calls were made again because a person said so.
+    pub fn approve_all(&self, run: &str) -> usize {
+        let end = Instant::now() + PATIENCE;
+        let mut again = 0;
+        loop {
+            let shown = self.call(&["--json", "show", run]);
+            let shown: Value = serde_json::from_str(shown.out.trim()).unwrap_or_default();
+            if !shown["outcome"].is_null() && shown["waits"] == Value::Array(Vec::new()) {
+                return again;
+            }
+            let waits = shown["waits"].as_array().cloned().unwrap_or_default();
+            if !waits.is_empty() && self.call(&["approve", run]).code == 0 {
+                again += waits.iter().filter(|gate| gate["again"] == true).count();
+            }
+            assert!(Instant::now() < end, "run {run} does not end: {shown}\n{}", self.call(&["runs"]).out);
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    pub fn end(&self, run: &str) -> End {
+        End::of(&self.project, &self.call(&["--json", "show", run]).out, &self.facts(run))
+    }
+
+    /// The processes that `cluster up` started, by name.
+    fn processes(&self) -> Vec<(Pid, String)> {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.up.id())).unwrap().flatten();
+        let children = tasks.map(|task| std::fs::read_to_string(task.path().join("children")).unwrap_or_default());
+        let children: Vec<i32> =
+            children.flat_map(|text| text.split_whitespace().flat_map(str::parse).collect::<Vec<i32>>()).collect();
+        let named = children.into_iter().filter_map(|pid| {
+            let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+            Some((Pid::from_raw(pid)?, name.trim().to_owned()))
+        });
+        named.collect()
+    }
+
+    /// Kills the process with a name that starts so. `cluster up` starts it again.
+    pub fn kill(&self, name: &str) -> bool {
+        let found = self.processes().into_iter().find(|(_, own)| own.starts_with(name));
+        found.is_some_and(|(pid, _)| kill_process(pid, Signal::KILL).is_ok())
+    }
+
+    /// Posts JSON to the engine, as another part of the cluster would. Returns the first line of the answer.
+    pub fn post(&self, path: &str, body: &Value) -> String {
+        let host = self.on.strip_prefix("http://").unwrap();
+        let body = body.to_string();
+        let mut stream = TcpStream::connect(host).unwrap();
+        write!(
+            stream,
+            "POST /{path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\nconnection: close\r\n\
+             content-length: {}\r\n\r\n{body}",
+            body.len()
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer.lines().next().unwrap_or_default().to_owned()
+    }
+}
+
+impl End {
+    pub fn of(project: &TestProject, shown: &str, facts: &[Value]) -> Self {
+        let shown: Value = serde_json::from_str(shown.trim()).expect("a run is shown");
+        let mut calls = BTreeMap::new();
+        for fact in facts {
+            let what = match fact["event"].as_str().unwrap() {
+                "reply_received" => format!("{} {}", fact["key"]["phase"], fact["key"]["task"]),
+                "tool_finished" => format!("tool {} {}", fact["task"], fact["call"]),
+                _ => continue,
+            };
+            *calls.entry(what).or_insert(0) += 1;
+        }
+        let root = project.project();
+        let files = project.files().into_iter().filter(|(file, _)| !file.ends_with("ran.txt"));
+        let files = files.map(|(file, bytes)| {
+            (file.strip_prefix(&root).unwrap().to_owned(), String::from_utf8_lossy(&bytes).into_owned())
+        });
+        let part = |name: &str| shown[name].clone();
+        let answer =
+            if shown["task_result"].is_null() { part("answer") } else { shown["task_result"]["content"].clone() };
+        Self { outcome: part("outcome"), answer, tasks: part("tasks"), calls, files: files.collect() }
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        let _gone = kill_process(Pid::from_child(&self.up), Signal::TERM);
+        let end = Instant::now() + Duration::from_secs(20);
+        while Instant::now() < end {
+            if matches!(self.up.try_wait(), Ok(Some(_))) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self.kill("restate");
+        let _ended = self.up.kill().and_then(|()| self.up.wait());
+    }
+}

@@ -1,0 +1,58 @@
+//! Runs on a real engine: what comes out is what a local run gives, whatever is killed. Without the engine the tests are
+//! skipped by name, and the first line says how to install it.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+mod cluster;
+mod same;
+#[path = "../it/support/mod.rs"]
+#[allow(unused, reason = "each test binary uses its part")]
+mod support;
+mod survives;
+
+use std::path::{Path, PathBuf};
+
+use libtest_mimic::{Arguments, Trial};
+
+/// A test and its name.
+type Test = (&'static str, fn(&Path));
+
+const TESTS: [Test; 8] = [
+    ("an_approved_sheet_ends_as_it_does_locally", same::an_approved_sheet),
+    ("a_template_ends_as_it_does_locally", same::a_template),
+    ("a_late_result_of_an_earlier_attempt_is_refused", same::a_late_result),
+    ("a_cancelled_run_ends_and_its_calls_with_it", same::a_cancelled_run),
+    ("a_killed_worker_loses_nothing", survives::a_killed_worker),
+    ("a_killed_engine_loses_nothing", survives::a_killed_engine),
+    ("a_worker_and_an_engine_killed_together_lose_nothing", survives::both_killed),
+    ("a_sheet_with_writers_and_approvals_survives_kills", survives::a_sheet),
+];
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let found = engine();
+    if found.is_none() && !arguments.list {
+        let folder = support::root().join("target/engine");
+        eprintln!(
+            "skipped: the engine of clusters is not installed. Install it: npm install --prefix '{}' \
+             @restatedev/restate-server-linux-x64@1.7, or name its program in CALLSHEET_ENGINE",
+            folder.display()
+        );
+    }
+    let trial = |(name, test): Test| {
+        let engine = found.clone();
+        let run = move || {
+            engine.as_deref().map(test);
+            Ok(())
+        };
+        Trial::test(name, run).with_ignored_flag(found.is_none())
+    };
+    libtest_mimic::run(&arguments, TESTS.into_iter().map(trial).collect()).exit();
+}
+
+/// The program of the engine.
+fn engine() -> Option<PathBuf> {
+    let named = std::env::var_os("CALLSHEET_ENGINE").map(PathBuf::from);
+    let own =
+        support::root().join("target/engine/node_modules/@restatedev/restate-server-linux-x64/bin/restate-server");
+    named.into_iter().chain([own]).find(|program| program.is_file())
+}

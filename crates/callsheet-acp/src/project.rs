@@ -33,7 +33,7 @@ pub trait Project: Send + Sync {
     /// The templates cannot be read.
     fn templates(&self) -> Result<Vec<(String, String)>, String>;
 
-    /// Starts a process that drives a run. It outlives this process, and then waits at its next gate.
+    /// Starts a process that drives a run. It outlives this process. Without a viewer, it stops at its next gate.
     ///
     /// # Errors
     /// The process cannot be started.

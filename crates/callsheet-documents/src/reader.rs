@@ -18,7 +18,7 @@ const WORD: &str = "--read-document";
 /// This program. The link stays valid if its file is replaced.
 const SELF: &str = "/proc/self/exe";
 
-/// Most bytes of a document's text. The rest is cut.
+/// Most bytes of a document's text. A document with more text counts as unreadable.
 const TEXT: u64 = 8 << 20;
 
 /// Most documents in the cache, and most bytes of their texts together.
@@ -85,7 +85,7 @@ impl DocumentReader {
             .spawn()
             .map_err(failed)?;
         let read = exchange(&mut child, bytes);
-        // The process may have ended already. If not, it writes more than is read.
+        // The process has usually ended already. Killing it makes sure that `wait` returns.
         let _ended = child.kill();
         let status = child.wait().map_err(failed)?;
         let (text, words) = read.map_err(failed)?;

@@ -76,8 +76,9 @@ pub(super) fn hold_to_day(
     let most = own.whole + left;
     settings.limits.max_cost_usd = Some(given.map_or(most, |given| given.min(most)));
     if given.is_none_or(|given| most < given) {
-        let words =
-            format!("note: this run may cost {left:.2} US dollars more, which is what {KEY} leaves of {of_day:.2}");
+        let words = format!(
+            "note: this run may cost {left:.2} US dollars more; the rest of the {of_day:.2} that {KEY} allows is used"
+        );
         front.notice(&words);
     }
     Ok(())

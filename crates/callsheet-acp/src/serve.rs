@@ -173,7 +173,7 @@ impl Served {
 
     fn listed(&self, request: &ListSessionsRequest) -> Result<ListSessionsResponse> {
         let Some(folder) = &request.cwd else {
-            return Err(wrong("name the folder whose sessions to list (`cwd`)"));
+            return Err(wrong("name the folder (`cwd`) whose sessions you want"));
         };
         let runs = self.sessions.list(folder).map_err(wrong)?;
         let session = |run: callsheet_runtime::ports::RunSummary| {

@@ -284,7 +284,7 @@ pub(super) struct RunResult {
     answer: String,
     /// The results of the tasks that answer the request.
     results: Vec<TaskAnswer>,
-    /// The result of the template, if the run is of one.
+    /// The result of the template, if this is a template run.
     task_result: Option<Value>,
 }
 

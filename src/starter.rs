@@ -1,4 +1,4 @@
-//! Starts runs in processes of their own, for programs that ask Callsheet to.
+//! Starts runs for other programs, each run in a process of its own.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -15,22 +15,22 @@ use crate::driver::Driver;
 use crate::relay::Relayed;
 use crate::setup::Setup;
 
-/// How long a run may take to get its name.
+/// How long a new process may take to report the name of its run.
 const BEGIN: Duration = Duration::from_secs(60);
 
-/// How often a driver is looked at meanwhile.
+/// How often to check for that name.
 const TICK: Duration = Duration::from_millis(20);
 
-/// Starts runs of a project. They continue when the program leaves.
+/// Starts runs of a project. The runs continue when the program disconnects.
 pub struct Starter {
     setup: Setup,
-    /// How many runs may be at work at the same time.
+    /// How many of these runs may be in progress at the same time.
     most: usize,
-    /// How many are.
+    /// How many are in progress now.
     working: Arc<AtomicUsize>,
 }
 
-/// The place of one run among those that may be at work.
+/// A slot for one run. Dropping it frees the slot.
 struct Place(Arc<AtomicUsize>);
 
 impl Drop for Place {
@@ -40,23 +40,26 @@ impl Drop for Place {
 }
 
 impl Starter {
-    /// For the project of this setup, with so many runs at the same time.
+    /// Makes a starter for the project of this setup, with at most `most` runs at the same time.
     pub fn new(setup: Setup, most: usize) -> Self {
         Self { setup, most, working: Arc::default() }
     }
 
-    /// The place of one more run.
+    /// Takes a slot for one more run.
     fn room(&self) -> Result<Place, Refusal> {
         let one_more = |count: usize| (count < self.most).then(|| count.saturating_add(1));
         let taken = self.working.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_more);
         taken.map(|_| Place(Arc::clone(&self.working))).map_err(|_| {
             let most = self.most;
-            Refusal::usage(format!("{most} runs that you started are at work"), "wait until one ends, or cancel one")
+            Refusal::usage(
+                format!("{most} runs that you started are in progress"),
+                "wait until one ends, or cancel one",
+            )
         })
     }
 }
 
-/// The arguments of `run` for a new run, and what it reads for `-`.
+/// The arguments of `callsheet run` for a new run, and its standard input, which the argument `-` stands for.
 fn given(what: NewRun) -> Result<(Vec<OsString>, Option<String>), Refusal> {
     match what {
         NewRun::Request(request) => Ok((vec!["-".into()], Some(request))),
@@ -68,7 +71,7 @@ fn given(what: NewRun) -> Result<(Vec<OsString>, Option<String>), Refusal> {
                     let what = format!("`{}` is not the name of an input", visible_line(&input));
                     return Err(Refusal::usage(what, "`template show` lists the inputs"));
                 }
-                // For a person, `@` stands for a file. As JSON, a value is a text whatever it begins with.
+                // On the command line, `@` reads a file. Passing the value as a JSON string prevents this.
                 let is_text = value.starts_with('@');
                 let value =
                     if is_text { format!(":={}", serde_json::Value::String(value)) } else { format!("={value}") };
@@ -86,8 +89,8 @@ impl RunStarter for Starter {
         let mut arguments: Vec<OsString> = vec!["-C".into(), self.setup.project.clone().into(), "run".into()];
         arguments.extend(of_run);
         let (run, mut driver) = begun(Driver::start(&arguments, input.as_deref())?)?;
-        // What it says from here on is recorded, and nobody reads it here. As long as the driver is here, somebody
-        // watches its run.
+        // The record has everything that the process reports from now on, so its messages are dropped. The driver is
+        // kept, because it counts as a viewer: without one, the process ends when the run waits for a person.
         let mut rest = driver.hand_over();
         std::thread::spawn(move || {
             while rest.blocking_recv().is_some() {}
@@ -112,7 +115,7 @@ impl RunStarter for Starter {
     }
 }
 
-/// The run that a driver begins, or what it said in place of one. A driver without a run is ended.
+/// Waits until a driver has begun its run. If it does not, ends it and refuses with what it printed.
 fn begun(mut driver: Driver) -> Result<(RunId, Driver), Refusal> {
     let mut said = Vec::new();
     let mut waited = Duration::ZERO;

@@ -17,14 +17,14 @@ use crate::relay::Relayed;
 use crate::setup::Setup;
 use crate::term::gate_text;
 
-/// How many bytes of a process's messages are kept in case that it fails.
+/// Most bytes of a process's stderr that are kept, in case it fails.
 const KEPT: usize = 8 << 10;
 
 pub(super) fn acp(cli: &Cli) -> Result<Exit, Failure> {
     if cli.project.is_some() || cli.json {
         return Err(Failure::usage(
             "`acp` takes neither a project folder nor --json",
-            "the editor names the folder of each session: run `callsheet acp` alone",
+            "run `callsheet acp` alone; the editor names the folder of each session",
         ));
     }
     let runtime = super::runtime()?;
@@ -35,7 +35,7 @@ pub(super) fn acp(cli: &Cli) -> Result<Exit, Failure> {
     Ok(Exit::Complete)
 }
 
-/// Opens the folders that an editor names.
+/// Opens the project folders that an editor names.
 struct Folders {
     verbose: u8,
 }
@@ -112,12 +112,12 @@ impl Project for Opened {
     }
 }
 
-/// A process that drives a run. If this value is dropped, the process has no viewer any more.
+/// A process that drives a run. When this value is dropped, the process has no viewer any more.
 struct Driven {
     driver: Option<Driver>,
-    /// Whether it has a run.
+    /// Whether the process has reported its run.
     begun: bool,
-    /// What it has printed to stderr.
+    /// The end of what the process has printed to stderr.
     printed: String,
 }
 
@@ -137,7 +137,7 @@ impl Driving for Driven {
                 }
                 Ok(Relayed::Silent { key, seconds }) => said.push(Said::Line(silent_line(&key, seconds))),
                 Ok(Relayed::Err(words)) => self.keep(&words),
-                // The answer is in the record.
+                // The answer is also in the record.
                 Ok(Relayed::Out(_)) => {}
                 Err(TryRecvError::Empty) => return said,
                 Err(TryRecvError::Disconnected) => {
@@ -162,7 +162,7 @@ impl Driven {
         self.printed.drain(..self.printed.ceil_char_boundary(excess));
     }
 
-    /// Why it failed. `None` if its exit code describes the state of the run.
+    /// Why the process failed. `None` if its exit code only describes the state of the run.
     fn end(&mut self) -> Option<String> {
         match self.driver.take()?.end() {
             Ok(exit) => {

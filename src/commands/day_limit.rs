@@ -1,5 +1,5 @@
-//! The limit on what all runs of a project may cost within 24 hours (spec 12.10). It becomes the limit of each run when
-//! the run starts or is resumed.
+//! The limit on what all runs of a project may cost within 24 hours (spec 12.10). When a run starts or is resumed, its
+//! own limit is lowered to what the other runs leave.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use crate::setup::{Setup, store_failure};
 
 use super::front::Front;
 
-/// The setting.
+/// The key of the setting.
 const KEY: &str = "limits.day_cost_usd";
 
-/// What counts, in milliseconds.
+/// The period that counts, in milliseconds.
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
-/// Costs of a run, in US dollars.
+/// The cost of a run, in US dollars.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Spent {
     /// Since the start of the run.
@@ -28,15 +28,15 @@ struct Spent {
     of_day: f64,
 }
 
-/// The limit of a day, in US dollars.
+/// The limit for 24 hours, in US dollars.
 pub(super) fn of_day(setup: &Setup) -> Option<f64> {
     setup.config.number(KEY)
 }
 
-/// Lowers the run's limit on cost to what other runs leave of the day, and says so.
+/// Lowers the run's cost limit to what is left of the day's limit, and tells the person.
 ///
 /// # Errors
-/// Nothing is left, or the record cannot be read.
+/// Nothing is left, or a record cannot be read.
 pub(super) fn hold_to_day(
     setup: &Setup,
     front: &Front,
@@ -67,23 +67,25 @@ pub(super) fn hold_to_day(
                 "runs of this project have spent or reserved {:.2} US dollars within 24 hours; the limit is {of_day:.2}",
                 used + own.of_day
             ),
-            format!("wait, cancel a run that is at work, or raise {KEY}"),
+            format!("wait, cancel a run that is in progress, or raise {KEY}"),
         ));
     }
-    // A run that was resumed keeps the limit of an earlier day in its settings.
+    // Starts from the configured limit, because the settings of a resumed run contain the lowered limit of an earlier
+    // day.
     let given = setup.config.number("limits.max_cost_usd");
     let most = own.whole + left;
     settings.limits.max_cost_usd = Some(given.map_or(most, |given| given.min(most)));
     if given.is_none_or(|given| most < given) {
-        let words =
-            format!("note: this run may cost {left:.2} US dollars more, which is what {KEY} leaves of {of_day:.2}");
+        let words = format!(
+            "note: this run may cost {left:.2} US dollars more; the rest of the {of_day:.2} that {KEY} allows is used"
+        );
         front.notice(&words);
     }
     Ok(())
 }
 
-/// What a run cost, and what it may still spend if a process drives it. `counted` holds the replies of the day that were
-/// counted for other runs, because a fork shares replies with the first run.
+/// What a run has cost, and what it may still spend if a process drives it. `counted` holds the day's replies that were
+/// counted for other runs, because a fork contains replies of the original run.
 fn costs(
     store: &dyn Store,
     summary: &RunSummary,

@@ -1,4 +1,4 @@
-//! `export`: writes a run as one file that goes to another machine or person (spec 14).
+//! `export`: writes a run to one file for another machine or person (spec 14).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,14 +20,14 @@ pub(super) fn export(setup: &Setup, arguments: &ExportArgs) -> Result<Exit, Fail
     let found = find_run(&store, arguments.run.as_deref(), |_| true, "")?;
     let (run, command) = (&found.run, &setup.command);
     if let Some(owner) = &found.owner {
-        let advice = format!("wait until it waits for you or ends, or stop it: {command} cancel {run}");
-        return Err(Failure::usage(format!("run {run} is at work ({owner})"), advice));
+        let advice = format!("wait until it ends or needs you, or stop it: {command} cancel {run}");
+        return Err(Failure::usage(format!("run {run} is in progress ({owner})"), advice));
     }
     if !arguments.masked && arguments.to.is_empty() && !arguments.passphrase {
         return Err(Failure::usage(
             "say who may read the run",
             format!(
-                "{command} export {run} --to KEY or --passphrase encrypts the whole run; --masked leaves keys of providers out, to look at"
+                "to share the whole run, encrypt it: {command} export {run} --to KEY, or --passphrase; to share it with masked keys: --masked"
             ),
         ));
     }
@@ -54,7 +54,7 @@ pub(super) fn export(setup: &Setup, arguments: &ExportArgs) -> Result<Exit, Fail
     said(setup, &store, &found, (&file, events))
 }
 
-/// The file, and how many events it has.
+/// The bytes of the file, and the number of events.
 fn packed(
     setup: &Setup,
     arguments: &ExportArgs,
@@ -91,7 +91,7 @@ fn said(
 ) -> Result<Exit, Failure> {
     let run = &found.run;
     if store.has_messages(run).map_err(store_failure)? {
-        tell!("note: answers that wait for {} resume {run} are not in the file", setup.command);
+        tell!("note: saved answers that take effect with {} resume {run} are not in the file", setup.command);
     }
     let shown = file.display().to_string();
     if setup.json {

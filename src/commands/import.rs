@@ -1,5 +1,5 @@
-//! `import`: takes in a run from another machine, or an approval that somebody signed (spec 14). The file is checked as a
-//! whole first. What it approves counts only if it is signed with a key that the person granted.
+//! `import`: imports a run from another machine, or a signed approval (spec 14). The whole file is checked first. What
+//! it approves counts only if it is signed with a key that the person granted.
 
 use std::io::Read;
 use std::path::Path;
@@ -42,7 +42,10 @@ fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     std::fs::File::open(file).map_err(failed)?.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() > FILE {
-        return Err(Failure::usage(format!("{name} is larger than {} MiB", FILE / 1_048_576), "no export is so large"));
+        return Err(Failure::usage(
+            format!("{name} is larger than {} MiB", FILE / 1_048_576),
+            "an export is never that large",
+        ));
     }
     Ok(bytes)
 }
@@ -59,7 +62,7 @@ fn opened(arguments: &ImportArgs, bytes: &[u8]) -> Result<Vec<u8>, Failure> {
     open(bytes, &with).map_err(|fault| share_failure(&fault))
 }
 
-/// Whether a run from elsewhere may be taken in.
+/// Refuses a run from elsewhere unless the person trusts its signer, or accepts it once.
 fn accepted(
     setup: &Setup,
     arguments: &ImportArgs,
@@ -74,8 +77,8 @@ fn accepted(
     let command = &setup.command;
     if record.has_approvals_after(known) {
         return Err(Failure::usage(
-            format!("run {run} has approvals that were given elsewhere, and you granted no key for them: {who}"),
-            format!("ask for an export with --sign, and if you trust that key: {command} grants add approver KEY"),
+            format!("run {run} contains approvals from elsewhere, and no key that you granted signed it: {who}"),
+            format!("ask for an export with --sign; if you trust its key: {command} grants add approver KEY"),
         ));
     }
     if arguments.trust {
@@ -86,8 +89,8 @@ fn accepted(
         None => format!("{command} import {} --trust", arguments.file.display()),
     };
     Err(Failure::usage(
-        format!("run {run} was made elsewhere, and you granted no key for it: {who}"),
-        format!("if you resume it, its settings, tools and templates apply; if you know who made it: {accept}"),
+        format!("run {run} was made elsewhere, and no key that you granted signed it: {who}"),
+        format!("a resumed run uses its own settings, tools and templates; if you know who made this one: {accept}"),
     ))
 }
 
@@ -105,7 +108,7 @@ fn said(setup: &Setup, run: &RunId, adopted: &Adopted) -> Result<Exit, Failure> 
     super::say(setup, &format!("{words}. Next: {} show {run}", setup.command)).map(|()| Exit::Complete)
 }
 
-/// Gives an approval from a file to its run, if it is signed with a key that the person granted.
+/// Passes the approval in a file on to its run, if it is signed with a key that the person granted.
 fn approval(setup: &Setup, bytes: &[u8]) -> Result<Exit, Failure> {
     let signed = SignedApproval::read(bytes).map_err(|fault| share_failure(&fault))?;
     let (run, key) = (&signed.run, signed.key.as_str());
@@ -113,7 +116,7 @@ fn approval(setup: &Setup, bytes: &[u8]) -> Result<Exit, Failure> {
     let found = find_run(&store, Some(run.as_str()), |found| found.run == *run, "")?;
     if !setup.grants().has_approver(key, &found.run) {
         return Err(Failure::usage(
-            format!("this approval is signed with {key}, and you granted nothing to this key"),
+            format!("this approval is signed with {key}, which you have not granted"),
             format!("if you know whose key it is: {} grants add approver {key}", setup.command),
         ));
     }
@@ -123,10 +126,10 @@ fn approval(setup: &Setup, bytes: &[u8]) -> Result<Exit, Failure> {
     let mut commands = Vec::new();
     for ApprovedGate { gate, asked, tasks } in &signed.gates {
         let Some(waiting) = gates.iter().find(|view| view.gate.n == *gate) else {
-            return Err(refused(setup, &found.run, "what this file approves does not wait here"));
+            return Err(refused(setup, &found.run, "what this file approves is not waiting here"));
         };
         if view.asked(waiting) != *asked {
-            return Err(refused(setup, &found.run, "this file approves something else than what waits here"));
+            return Err(refused(setup, &found.run, "what waits here differs from what this file approves"));
         }
         if waiting.again || waiting.unheld {
             return Err(refused(
@@ -159,5 +162,5 @@ fn order(
 }
 
 fn refused(setup: &Setup, run: &RunId, what: &str) -> Failure {
-    Failure::usage(what, format!("look at what waits: {} show {run}; nothing was approved", setup.command))
+    Failure::usage(what, format!("nothing was approved; see what waits: {} show {run}", setup.command))
 }

@@ -1,4 +1,4 @@
-//! `key`: makes and shows the key file of a person who signs approvals and opens exported runs (spec 14).
+//! `key`: makes and shows a key file, with which a person signs approvals and opens exported runs (spec 14.5).
 
 use std::io::Write;
 use std::path::Path;
@@ -23,25 +23,28 @@ pub(super) fn key(setup: &Setup, command: &KeyCommand) -> Result<Exit, Failure> 
         super::print_json(&serde_json::json!({ "approver": signer, "to": recipient }))?;
         return Ok(Exit::Complete);
     }
-    tell!("Others accept what you sign after: callsheet grants add approver KEY, with this key:");
+    tell!("To accept what you sign, others run callsheet grants add approver KEY with this key:");
     super::print(&format!("{}\n", signer.as_str()))?;
-    tell!("Others export runs to you with: callsheet export --to KEY, with this key:");
+    tell!("To export runs to you, others run callsheet export --to KEY with this key:");
     super::print(&format!("{recipient}\n"))?;
     Ok(Exit::Complete)
 }
 
-/// Makes a key file. In the project, every command and every model that reads files could read it.
+/// Makes a key file. Refuses a place in the project, where commands and models could read it.
 fn make(setup: &Setup, file: &Path) -> Result<String, Failure> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if folder.canonicalize().is_ok_and(|folder| folder.starts_with(&setup.project)) {
         return Err(Failure::usage(
             format!("{} is in the project, where commands and models can read it", file.display()),
-            "choose a file outside of the project, such as ~/callsheet.key",
+            "choose a file outside the project, such as ~/callsheet.key",
         ));
     }
     let signing = SigningKey::generate().map_err(|fault| share_failure(&fault))?;
-    let text =
-        format!("# A key of Callsheet. Whoever has it signs in your name.\n{}\n{}\n", signing.secret(), new_identity());
+    let text = format!(
+        "# A Callsheet key file. Whoever has it can sign in your name.\n{}\n{}\n",
+        signing.secret(),
+        new_identity()
+    );
     let written =
         private().write(true).create_new(true).open(file).and_then(|mut file| file.write_all(text.as_bytes()));
     match written {
@@ -53,7 +56,7 @@ fn make(setup: &Setup, file: &Path) -> Result<String, Failure> {
     }
 }
 
-/// The text of a key file.
+/// Reads the text of a key file.
 pub(super) fn key_text(file: &Path) -> Result<String, Failure> {
     let wrong = |what: String| Failure::usage(what, format!("make a key file: callsheet key new {}", file.display()));
     let size = std::fs::metadata(file).map_err(|error| wrong(format!("can't read {}: {error}", file.display())))?.len();
@@ -63,14 +66,14 @@ pub(super) fn key_text(file: &Path) -> Result<String, Failure> {
     std::fs::read_to_string(file).map_err(|error| wrong(format!("can't read {}: {error}", file.display())))
 }
 
-/// The signing key in a key file.
+/// Reads the signing key of a key file.
 pub(super) fn signing_key(file: &Path) -> Result<SigningKey, Failure> {
     SigningKey::read(&key_text(file)?).map_err(|fault| {
         Failure::usage(format!("{}: {fault}", file.display()), "make a key file: callsheet key new FILE")
     })
 }
 
-/// Whose fault it is, and what to do.
+/// Turns a fault into a failure that says whose fault it is and what to do.
 pub(super) fn share_failure(fault: &ShareFault) -> Failure {
     let what = fault.to_string();
     match fault {
@@ -80,12 +83,12 @@ pub(super) fn share_failure(fault: &ShareFault) -> Failure {
         ),
         ShareFault::TooNew { .. } => Failure::usage(what, "use a newer Callsheet"),
         ShareFault::Differs { .. } => {
-            Failure::usage(what, "nothing was changed; import it into another project folder to look at both")
+            Failure::usage(what, "nothing was changed; to compare the two, import the file into another project folder")
         }
         ShareFault::Damaged(_) | ShareFault::Signature | ShareFault::NoText(_) => {
             Failure::usage(what, "nothing was imported; ask for the file again")
         }
-        ShareFault::Store(_) => Failure::internal(what, "`callsheet doctor` looks at the store"),
+        ShareFault::Store(_) => Failure::internal(what, "`callsheet doctor` checks the store"),
         ShareFault::Foreign(_) | ShareFault::TooLarge(_) | ShareFault::Record(_) | ShareFault::Key(_) => {
             Failure::usage(what, "")
         }

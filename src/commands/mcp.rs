@@ -1,4 +1,4 @@
-//! `mcp`: a server for other programs over stdin and stdout (spec 13.5).
+//! `mcp`: serves another program over stdin and stdout (spec 13.5).
 
 use std::sync::Arc;
 

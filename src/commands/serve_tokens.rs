@@ -1,4 +1,4 @@
-//! `serve tokens`: lists, makes and revokes the tokens of programs (spec 11.22).
+//! `serve tokens`: lists, makes and revokes tokens for programs (spec 11.22).
 
 use callsheet_web::ClientRight;
 
@@ -28,7 +28,7 @@ fn make(setup: &Setup, list: &TokenList, add: &TokensAddArgs) -> Result<(), Fail
     let Some(token) = made else {
         let (name, command) = (&add.name, &setup.command);
         return Err(Failure::usage(
-            format!("{name} has a token for this project already"),
+            format!("{name} already has a token for this project"),
             format!("revoke it first: {command} serve tokens revoke {name}"),
         ));
     };
@@ -36,7 +36,7 @@ fn make(setup: &Setup, list: &TokenList, add: &TokensAddArgs) -> Result<(), Fail
         let made = serde_json::json!({ "name": add.name, "may": right, "token": token });
         return super::print_json(&made);
     }
-    tell!("{} may {} in {}; this token is shown only now:", add.name, right.name(), setup.project.display());
+    tell!("{} may {} in {}; this token is shown only once:", add.name, right.name(), setup.project.display());
     super::print(&format!("{token}\n"))
 }
 
@@ -60,7 +60,7 @@ fn show(setup: &Setup, list: &TokenList) -> Result<(), Failure> {
         }
     }
     if tokens.is_empty() && !setup.json {
-        tell!("no program has a token for this project; see {} serve tokens add --help", setup.command);
+        tell!("no program has a token for this project; to make one, see {} serve tokens add --help", setup.command);
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `approve --sign`: writes what the person approves to a file, signed, for a run on another machine (spec 14.4).
+//! `approve --sign`: writes a signed approval to a file, for a run on another machine (spec 14.4).
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::setup::{Setup, find_run, recorded};
 
 use super::key::signing_key;
 
-/// Signs an approval of what waits, or of some tasks of it. Nothing is approved here.
+/// Signs an approval of everything that waits, or of some of the tasks. Nothing is approved on this machine.
 pub(super) fn sign(setup: &Setup, run: &RunId, tasks: &[String], key: &Path, output: &Path) -> Result<Exit, Failure> {
     let key = signing_key(key)?;
     let store = setup.existing_store()?;
@@ -23,7 +23,7 @@ pub(super) fn sign(setup: &Setup, run: &RunId, tasks: &[String], key: &Path, out
         asked.filter(|task| tasks.contains(task)).collect()
     };
     if let Some(task) = tasks.iter().find(|task| !gates.iter().any(|view| named(&view.gate).contains(task))) {
-        let advice = format!("look at what waits: {} show {run}", setup.command);
+        let advice = format!("see what waits: {} show {run}", setup.command);
         return Err(Failure::usage(format!("{task} is not waiting for approval"), advice));
     }
     let chosen = gates.iter().filter(|view| tasks.is_empty() || !named(&view.gate).is_empty());
@@ -40,6 +40,9 @@ pub(super) fn sign(setup: &Setup, run: &RunId, tasks: &[String], key: &Path, out
     std::fs::write(output, text).map_err(|error| {
         Failure::internal(format!("can't write {}: {error}", output.display()), "choose another file with -o")
     })?;
-    let advice = format!("send it to where the run waits; there: callsheet import {}", output.display());
+    let advice = format!(
+        "send the file to the machine where the run waits, and there run callsheet import {}",
+        output.display()
+    );
     super::say(setup, &format!("signed the approval; {advice}")).map(|()| Exit::Complete)
 }

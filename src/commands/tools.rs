@@ -1,4 +1,4 @@
-//! `tools`: what MCP servers offer, and what of it the person confirmed (spec 13.3).
+//! `tools`: the tools of MCP servers, and which of them the person confirmed (spec 13.3).
 
 use std::io::BufRead;
 
@@ -24,7 +24,7 @@ pub(super) fn tools(setup: &Setup, arguments: &ToolsArgs) -> Result<Exit, Failur
         Some(ToolsCommand::Revoke(revoke)) => {
             for known in named(&servers, &revoke.servers)? {
                 save(setup, known, Confirmed::default())?;
-                super::say(setup, &format!("no tool of {} is confirmed", shown(known)))?;
+                super::say(setup, &format!("no tool of {} is confirmed any more", shown(known)))?;
             }
             Ok(Exit::Complete)
         }
@@ -59,11 +59,10 @@ fn list(setup: &Setup, servers: &Servers) -> Result<Exit, Failure> {
     Ok(Exit::Complete)
 }
 
-/// One server that offers something else than was confirmed.
+/// The tools that a server offers now, and those that were confirmed.
 struct Offer<'a> {
     known: &'a KnownServer,
     confirmed: Confirmed,
-    /// As it is now.
     offered: Confirmed,
 }
 
@@ -72,7 +71,7 @@ impl Offer<'_> {
         self.offered != self.confirmed
     }
 
-    /// What became of a tool since it was confirmed.
+    /// Whether an offered tool is new, confirmed or changed.
     fn mark(&self, tool: &DeclaredTool) -> &'static str {
         match self.confirmed.tools.iter().find(|known| known.name == tool.name) {
             None => "new",
@@ -114,17 +113,17 @@ fn confirm_all(setup: &Setup, servers: &Servers, arguments: &ToolsConfirmArgs) -
         for offer in offers {
             save(setup, offer.known, offer.offered)?;
         }
-        super::say(setup, "confirmed in their current form; a skill gets those that its `allowed-tools` names")?;
+        super::say(setup, "confirmed as shown; a task gets only those that its skill or template names")?;
     }
     Ok(if failed { Exit::Internal } else { Exit::Complete })
 }
 
 fn nothing() -> Failure {
-    Failure::usage("nothing was confirmed", "no task gets a tool that you did not confirm")
+    Failure::usage("nothing was confirmed", "tasks get only tools that you have confirmed")
 }
 
-/// Whether a server may be started with these files of its program. Commands can rewrite them, so the person is asked
-/// unless they are as confirmed.
+/// Whether a server may start. Commands can rewrite these files of its program. So unless all of them are as
+/// confirmed, this asks the person.
 fn may_start(setup: &Setup, known: &KnownServer, files: &Files, yes: bool) -> Result<bool, Failure> {
     let confirmed = known.confirmed(setup).map_err(|error| unreadable(&error))?.files;
     let fresh = files.iter().filter(|(path, hash)| confirmed.get(*path) != Some(*hash));
@@ -133,10 +132,10 @@ fn may_start(setup: &Setup, known: &KnownServer, files: &Files, yes: bool) -> Re
         return Ok(true);
     }
     tell!("{} would run these files with your rights, outside the sandbox: {names}", shown(known));
-    Ok(yes || asked("Did you look at them, and may it start?")?)
+    Ok(yes || asked("Have you checked these files, and may the server start?")?)
 }
 
-/// What a server offers, without tools that cannot be used. It starts only with these files.
+/// Starts a server to see which usable tools it offers. The server starts only if its files match `files`.
 async fn offered<'a>(setup: &Setup, known: &'a KnownServer, files: Files) -> Result<Offer<'a>, String> {
     let server = known.server(setup, files.clone());
     let declared = server.tools().await;
@@ -146,7 +145,8 @@ async fn offered<'a>(setup: &Setup, known: &'a KnownServer, files: Files) -> Res
     let mut tools = Vec::new();
     for tool in &declared {
         let twins = declared.iter().filter(|other| name(other) == name(tool)).count();
-        let fault = tool.fault().or_else(|| (twins > 1).then(|| "another tool of the server has its name".to_owned()));
+        let fault =
+            tool.fault().or_else(|| (twins > 1).then(|| "another tool of the server has the same name".to_owned()));
         match fault {
             None => tools.push(tool.clone()),
             Some(why) => tell!("left out {}: {why}", visible_line(&tool.name)),
@@ -157,7 +157,7 @@ async fn offered<'a>(setup: &Setup, known: &'a KnownServer, files: Files) -> Res
     Ok(Offer { known, confirmed, offered: Confirmed { files, tools } })
 }
 
-/// All that a server says of its tools, nothing cut or hidden.
+/// Prints everything that a server declares about new or changed tools. Nothing is cut or hidden.
 fn print_offer(setup: &Setup, offer: &Offer<'_>) -> Result<(), Failure> {
     let name = &offer.known.settings.name;
     let offered = &offer.offered.tools;
@@ -188,13 +188,13 @@ fn print_offer(setup: &Setup, offer: &Offer<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where the log of a server is, if it has one.
+/// Where the server's log is, if there is one.
 fn log_words(setup: &Setup, known: &KnownServer) -> String {
     let log = known.log(setup);
     if log.exists() { format!("\n  its log: {}", log.display()) } else { String::new() }
 }
 
-/// Who answers for calls of a tool.
+/// Whether calls of a tool ask first.
 fn asks(setup: &Setup, known: &KnownServer, tool: &DeclaredTool) -> String {
     if known.settings.reads.contains(&tool.name) {
         return " only reads".to_owned();
@@ -209,7 +209,7 @@ fn asks(setup: &Setup, known: &KnownServer, tool: &DeclaredTool) -> String {
 
 fn asked(question: &str) -> Result<bool, Failure> {
     if !crate::term::is_interactive() {
-        let advice = "read the list, then run `callsheet tools confirm --yes`";
+        let advice = "read the list, and then run `callsheet tools confirm --yes`";
         return Err(Failure::usage("nothing was confirmed: there is no terminal to ask you", advice));
     }
     tell_part!("{question} [y/N] ");
@@ -241,7 +241,7 @@ fn save(setup: &Setup, known: &KnownServer, confirmed: Confirmed) -> Result<(), 
 }
 
 fn unreadable(error: &std::io::Error) -> Failure {
-    Failure::internal(unreadable_words(error), "until then no tool of a server is confirmed")
+    Failure::internal(unreadable_words(error), "until then no MCP tool is confirmed")
 }
 
 fn shown(known: &KnownServer) -> String {
@@ -249,7 +249,7 @@ fn shown(known: &KnownServer) -> String {
     format!("{}{of}", visible_line(&known.settings.name))
 }
 
-/// Each server with what it offers, for `doctor`.
+/// Checks each server and its tools, for `doctor`.
 pub(super) async fn findings(setup: &Setup) -> Vec<Finding> {
     let servers = servers(setup);
     let mut findings: Vec<Finding> = servers.notices.iter().map(|notice| bad(notice, "")).collect();
@@ -260,7 +260,7 @@ pub(super) async fn findings(setup: &Setup) -> Vec<Finding> {
             Err(why) => bad(format!("MCP server {name}: {why}{}", log_words(setup, known)), ""),
             Ok(offer) if offer.differs() => bad(
                 format!(
-                    "MCP server {name} offers {}, not all as you confirmed",
+                    "MCP server {name} offers {} now, which differs from what you confirmed",
                     counted(offer.offered.tools.len(), "tool")
                 ),
                 format!("callsheet tools confirm {}", known.settings.name),

@@ -72,7 +72,7 @@ fn a_run_does_not_begin_on_a_branch_that_is_not_its_own() {
     let garden = garden();
     git(&garden, &["branch", "other"]);
     let told = garden.expect(2, &on_branch("other")).err;
-    assert!(told.contains("there is a branch other already"), "{told}");
+    assert!(told.contains("the branch other exists already"), "{told}");
     let told = garden.expect(2, &on_branch("two..dots")).err;
     assert!(told.contains("can't be the name of a branch"), "{told}");
     git(&garden, &["config", "filter.x.clean", "touch filter-ran"]);
@@ -81,7 +81,7 @@ fn a_run_does_not_begin_on_a_branch_that_is_not_its_own() {
     git(&garden, &["config", "--unset", "filter.x.clean"]);
     garden.write("rota.md", "Mine.\n");
     let told = garden.expect(2, &on_branch("new-rota")).err;
-    assert!(told.contains("rota.md has changes that are in no commit"), "{told}");
+    assert!(told.contains("rota.md has uncommitted changes"), "{told}");
     assert_eq!(git(&garden, &["branch", "--show-current"]), "main");
     assert!(garden.expect(2, &["show"]).err.contains("there are no runs here yet"));
 }

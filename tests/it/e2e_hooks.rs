@@ -98,5 +98,5 @@ fn hooks_are_asked_before_a_run_and_told_after_it() {
     assert!(ended.err.contains("hooks.pre-plan"), "told that it waits for trust: {}", ended.err);
     garden.expect(0, &["trust", "--yes"]);
     let refused = garden.expect(5, &run("who waters?"));
-    assert!(refused.err.contains("the hook no refuses this: it ended with code 1"), "{}", refused.err);
+    assert!(refused.err.contains("the hook no refuses this: it exited with code 1"), "{}", refused.err);
 }

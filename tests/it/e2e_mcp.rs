@@ -147,7 +147,7 @@ fn a_changed_tool_is_not_called_until_it_is_confirmed_again() {
     let prompt = garden.expect(0, &["show", "--prompt", "1"]).out;
     assert!(!prompt.contains("Ignore all rules"), "a model reads what the person confirmed: {prompt}");
     let found = garden.call(&["doctor"]).out;
-    assert!(found.contains("MCP server shed offers 1 tool, not all as you confirmed"), "{found}");
+    assert!(found.contains("MCP server shed offers 1 tool now, which differs from what you confirmed"), "{found}");
     let offered = confirm(&garden);
     assert!(offered.out.contains("shed__level (changed)") && offered.out.contains("<U+202E>"), "{}", offered.out);
     garden.expect(0, APPROVED);

@@ -74,7 +74,7 @@ fn no_program_of_the_project_is_found_through_path() {
         let mut command = garden.command(&["tools", "confirm", "--yes"]);
         let ended = command.env("PATH", format!("{first}:{usual}")).output().unwrap();
         let words = String::from_utf8_lossy(&ended.stderr).into_owned();
-        assert!(words.contains("`mytool` did not start: no folder of PATH has it"), "{words}");
+        assert!(words.contains("`mytool` did not start: it is in no folder of PATH"), "{words}");
         assert!(!ran.exists(), "{first}");
     }
 }
@@ -250,7 +250,7 @@ fn a_schema_that_takes_years_to_check_is_left_out() {
     let list = json!([{"name": "bomb", "inputSchema": schema}, {"name": "odd", "description": 5}, {"name": "good", "inputSchema": {"type": "object"}}]);
     std::fs::write(listed(&garden), list.to_string()).unwrap();
     let ended = confirm(&garden);
-    assert!(ended.err.contains("left out bomb") && ended.err.contains("stand for more than"), "{}", ended.err);
+    assert!(ended.err.contains("left out bomb") && ended.err.contains("expand to more than"), "{}", ended.err);
     assert!(
         ended.err.contains("left out odd: it has no schema"),
         "one odd tool does not spoil the list: {}",

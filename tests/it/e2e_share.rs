@@ -63,7 +63,7 @@ fn a_run_goes_to_another_machine_and_comes_back() {
     assert_eq!(desk.read("level.md"), "41 cm\n");
     let unsigned = export(&desk, "unsigned.age", &["--to", &ci_reads]);
     let refused = ci.expect(2, &["import", &unsigned, "--key", &ci_key, "--trust"]);
-    assert!(refused.err.contains("approvals that were given elsewhere"), "{}", refused.err);
+    assert!(refused.err.contains("approvals from elsewhere"), "{}", refused.err);
     let signed = export(&desk, "signed.age", &["--to", &ci_reads, "--sign", &desk_key]);
     assert!(ci.expect(2, &["import", &signed, "--key", &ci_key]).err.contains(&desk_signs));
     ci.expect(0, &["grants", "add", "approver", &desk_signs]);
@@ -124,19 +124,21 @@ fn a_signed_approval_counts_for_its_change_alone() {
     assert_eq!(desk.count("gate_answered"), 0, "nothing is approved on the desk");
 
     let refused = ci.expect(2, &["import", &approval]);
-    assert!(refused.err.contains("you granted nothing to this key"), "{}", refused.err);
+    assert!(refused.err.contains("which you have not granted"), "{}", refused.err);
     ci.expect(2, &["grants", "add", "approver", "callsheet-key-0"]);
     ci.expect(0, &["grants", "add", "approver", &desk_signs]);
     let text = std::fs::read_to_string(&approval).unwrap();
     let changed = ci.home().join("changed.json");
     std::fs::write(&changed, text.replace("\\\"gate\\\":1", "\\\"gate\\\":2")).unwrap();
     let refused = ci.expect(2, &["import", &changed.display().to_string()]);
-    assert!(refused.err.contains("the signature is wrong"), "{}", refused.err);
+    assert!(refused.err.contains("the signature is invalid"), "{}", refused.err);
 
     // The same key signed an approval of another change, and one of another run.
     let signing = SigningKey::read(&std::fs::read_to_string(&desk_key).unwrap()).unwrap();
     let run = ci.run_folder().file_name().unwrap().to_string_lossy().into_owned();
-    for (run, said) in [(run.as_str(), "approves something else"), ("20260301-101112-other", "there is no run")] {
+    for (run, said) in
+        [(run.as_str(), "differs from what this file approves"), ("20260301-101112-other", "there is no run")]
+    {
         let gate = ApprovedGate { gate: 1, asked: BlobId::of(b"another change"), tasks: Vec::new() };
         std::fs::write(&changed, SignedApproval::sign(&RunId::new(run), vec![gate], &signing)).unwrap();
         let refused = ci.expect(2, &["import", &changed.display().to_string()]);
@@ -151,7 +153,7 @@ fn a_signed_approval_counts_for_its_change_alone() {
     assert_eq!(answered.len(), 1, "{answered:?}");
     assert_eq!(answered[0]["by"], json!({"signed": desk_signs}));
     let late = ci.expect(2, &["import", &approval]);
-    assert!(late.err.contains("does not wait here"), "{}", late.err);
+    assert!(late.err.contains("is not waiting here"), "{}", late.err);
 }
 
 /// covers: 14.2, 14.5

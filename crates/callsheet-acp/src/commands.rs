@@ -1,4 +1,4 @@
-//! Commands that a prompt can begin with: `/resume`, and one for each template.
+//! The commands that can begin a prompt: `/resume`, and one for each template.
 
 use agent_client_protocol::v1::schema::{
     AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, SessionUpdate, UnstructuredCommandInput,
@@ -19,16 +19,16 @@ pub(crate) enum Asked {
     Resume,
     /// Run a template.
     Template {
-        /// Its name.
+        /// The name of the template.
         name: String,
-        /// Values as `NAME=VALUE`.
+        /// Input values as `NAME=VALUE`.
         values: Vec<String>,
-        /// The rest.
+        /// The remaining text.
         text: String,
     },
 }
 
-/// The commands of a project with these templates.
+/// The commands that the editor offers for a project with these templates.
 pub(crate) fn offered(templates: &[(String, String)]) -> SessionUpdate {
     let resume = AvailableCommand::new(RESUME, "Continue a run that was stopped");
     let template = |(name, about): &(String, String)| {
@@ -39,10 +39,10 @@ pub(crate) fn offered(templates: &[(String, String)]) -> SessionUpdate {
     SessionUpdate::AvailableCommandsUpdate(AvailableCommandsUpdate::new(commands.collect()))
 }
 
-/// Reads a prompt. A word that is no command, as in a path, is text.
+/// Reads a prompt. A leading `/` that names no known command, such as a path, is part of the text.
 ///
 /// # Errors
-/// Why a value cannot be used.
+/// A value cannot be used. The error says why.
 pub(crate) fn read(text: &str, templates: &[(String, String)]) -> Result<Asked, String> {
     let as_text = || Ok(Asked::Text(text.to_owned()));
     let Some(command) = text.trim_start().strip_prefix('/') else { return as_text() };
@@ -57,7 +57,7 @@ pub(crate) fn read(text: &str, templates: &[(String, String)]) -> Result<Asked, 
     Ok(Asked::Template { name: name.to_owned(), values, text })
 }
 
-/// The named values of a command, and its other text. Without named values the text stays as it was written.
+/// Splits the rest of a command into named values and other text. Without named values, the text is returned unchanged.
 fn values(rest: &str) -> Result<(Vec<String>, String), String> {
     let is_named = |word: &&String| {
         let name = word.split_once('=').map(|(name, _)| name.strip_suffix(':').unwrap_or(name));
@@ -71,7 +71,7 @@ fn values(rest: &str) -> Result<(Vec<String>, String), String> {
     if named.is_empty() {
         return Ok((Vec::new(), rest.to_owned()));
     }
-    // In a terminal, `@` stands for a file that the person can read. An editor attaches files itself.
+    // In a terminal, `@` reads a file. An editor attaches files itself, so a value must not read one.
     if let Some(word) = named.iter().find(|word| word.split_once('=').is_some_and(|(_, value)| value.starts_with('@')))
     {
         return Err(format!("{word} can't be used in an editor: write the text of the file, or attach the file"));

@@ -1,4 +1,4 @@
-//! The connection to an editor, as a session sees it.
+//! A session's connection to its editor.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
@@ -13,12 +13,12 @@ use agent_client_protocol::{Client, RequestCancellationHandle};
 
 use crate::gate::Shows;
 
-/// An editor. If it has left, what is sent to it is lost: the record has it.
+/// An editor. Messages to an editor that has disconnected are dropped, because the record contains everything.
 #[derive(Clone)]
 pub(crate) struct Editor {
     connection: ConnectionTo<Client>,
     session: SessionId,
-    /// Whether it tells texts of open files.
+    /// Whether the editor can send the text of open files.
     reads_files: bool,
 }
 
@@ -27,19 +27,19 @@ impl Editor {
         Self { connection, session: SessionId::new(session), reads_files }
     }
 
-    /// Whether it has left.
+    /// Whether the editor has disconnected.
     pub fn is_gone(&self) -> bool {
         self.connection.is_incoming_closed() || self.connection.termination().is_some()
     }
 
-    /// Tells what is new.
+    /// Sends updates to the editor.
     pub fn tell(&self, updates: impl IntoIterator<Item = SessionUpdate>) {
         for update in updates {
             let _left = self.connection.send_notification(SessionNotification::new(self.session.clone(), update));
         }
     }
 
-    /// The text of an open file. `None` if the editor does not tell it in this time.
+    /// The text of an open file. `None` if the editor does not send it within this time.
     pub fn text_of(&self, path: &Path, within: Duration) -> Option<String> {
         if !self.reads_files {
             return None;
@@ -54,7 +54,7 @@ impl Editor {
         answer.recv_timeout(within).ok()?.ok().map(|response| response.content)
     }
 
-    /// Asks the person. The answer arrives later.
+    /// Asks the person, and returns without waiting for the answer.
     pub fn ask(&self, shows: &Shows) -> Asking {
         let options = shows.choices.iter().map(|(option, _)| option.clone()).collect();
         let request = RequestPermissionRequest::new(self.session.clone(), shows.call.clone(), options);
@@ -78,7 +78,7 @@ pub(crate) struct Asking {
 /// The state of a question.
 pub(crate) enum Answered {
     NotYet,
-    /// The editor cannot ask, or has left.
+    /// No answer will come: the editor cannot ask, or it has disconnected.
     Never,
     Yes(RequestPermissionResponse),
 }
@@ -92,7 +92,7 @@ impl Asking {
         }
     }
 
-    /// Takes the question back. A later answer is not read.
+    /// Withdraws the question. A later answer is ignored.
     pub fn withdraw(self) {
         let _answered = self.withdrawal.cancel();
     }

@@ -1,4 +1,4 @@
-//! An approval in an editor: what it shows, what can be chosen, and what the choice means.
+//! An approval in an editor: what the editor shows, the choices, and the command that each choice stands for.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use callsheet_runtime::shown::Shown;
 use crate::limits::APPROVAL;
 use crate::words::{content, line};
 
-/// The name of a gate as an activity.
+/// The id of the tool call that shows a gate.
 pub(crate) fn id(run: &RunView, n: u32) -> ToolCallId {
     let name = run.about().id.map(ToString::to_string).unwrap_or_default();
     ToolCallId::new(format!("{name}/gate-{n}"))
@@ -25,18 +25,18 @@ pub(crate) fn id(run: &RunView, n: u32) -> ToolCallId {
 
 /// A gate as the editor shows it.
 pub(crate) struct Shows {
-    /// The gates that the answer is for.
+    /// The gates that the answer applies to.
     pub gates: Vec<Gate>,
-    /// How much of the record the person sees.
+    /// How much of the record the person has seen.
     pub seen: Cursor,
-    /// The activity.
+    /// The tool call that shows the gate.
     pub call: ToolCallUpdate,
-    /// What can be chosen, and what each choice means.
+    /// The choices, each with the command that it stands for.
     pub choices: Vec<(PermissionOption, RunCommand)>,
 }
 
 impl Shows {
-    /// The activity without its content, which the question has.
+    /// The tool call without its content. The question carries the content.
     pub fn begins(&self) -> SessionUpdate {
         let fields = &self.call.fields;
         let call = ToolCall::new(self.call.tool_call_id.clone(), fields.title.clone().unwrap_or_default());
@@ -45,17 +45,17 @@ impl Shows {
     }
 }
 
-/// What a gate is shown from, besides the run.
+/// What `shows` needs besides the run.
 pub(crate) struct Sources<'a> {
     /// The project folder.
     pub folder: &'a Path,
     /// Everything that a person must see of the gate, as text.
     pub text: String,
-    /// Recorded texts.
+    /// Reads a recorded text.
     pub blob: &'a dyn Fn(&BlobId) -> Result<Vec<u8>, Refusal>,
 }
 
-/// Shows a gate. `None` if the editor cannot show all of it.
+/// Prepares a gate for the editor. `None` if it is too large to show in full.
 ///
 /// # Errors
 /// The record cannot be read.
@@ -70,7 +70,7 @@ pub(crate) fn shows(run: &RunView, view: &GateView, sources: &Sources<'_>) -> Re
     if size > APPROVAL {
         return Ok(None);
     }
-    // The diffs replace the text. They do not say what a check found, and which files are deleted and not emptied.
+    // The diffs usually replace the text. But they show no check result, and a deleted file looks like an empty one.
     if files.is_empty() || view.check.is_some() || files.iter().any(|file| file.after.is_none()) {
         shown.push(content(&fence("text", &sources.text)));
     }
@@ -133,8 +133,7 @@ fn kind(view: &GateView) -> ToolKind {
     }
 }
 
-/// What a person can choose. No choice lasts longer than the run. What a person allows for longer, they allow in a
-/// terminal.
+/// The choices of a person. No choice outlasts the run: longer grants are made in a terminal.
 fn choices(view: &GateView, gates: &[Gate]) -> Vec<(PermissionOption, RunCommand)> {
     let numbers: Vec<u32> = gates.iter().map(|gate| gate.n).collect();
     let approve = |later, always| RunCommand::Approve { gates: numbers.clone(), tasks: Vec::new(), later, always };
@@ -152,7 +151,7 @@ fn choices(view: &GateView, gates: &[Gate]) -> Vec<(PermissionOption, RunCommand
     choices
 }
 
-/// What the person chose. An answer that was not offered, or none, means nothing.
+/// The command that the person chose. `None` if they chose nothing, or an option that was not offered.
 pub(crate) fn chosen(
     choices: Vec<(PermissionOption, RunCommand)>,
     response: &RequestPermissionResponse,

@@ -1,7 +1,7 @@
-//! Agent Client Protocol (spec 13.8): Callsheet as an agent in editors. A session of an editor is a run, or several runs
-//! one after another. This crate turns prompts and answers into commands for runs, and draws runs as plans, activities
-//! and messages. It decides nothing. What an editor says is data, and no type of the protocol's library leaves this
-//! crate.
+//! Agent Client Protocol (spec 13.8): Callsheet as an agent in editors. An editor session is one run, or several runs
+//! one after another. This crate turns prompts and answers into run commands, and shows runs as plans, tool calls and
+//! messages. It makes no decisions of its own and treats everything an editor sends as data. The types of the protocol
+//! library stay inside this crate.
 
 mod commands;
 mod editor;

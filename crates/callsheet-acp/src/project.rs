@@ -1,4 +1,4 @@
-//! What the agent needs of the program around it.
+//! What the agent needs from the program around it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,39 +7,39 @@ use callsheet_app::RunControl;
 use callsheet_core::nouns::RunId;
 use callsheet_runtime::ports::GateView;
 
-/// The program, which opens projects.
+/// The program around the agent. It opens projects.
 pub trait Workplace: Send + Sync {
     /// Opens the project in this folder.
     ///
     /// # Errors
-    /// Why the folder cannot be used, in words for a person.
+    /// The folder cannot be used. The error tells a person why.
     fn open(&self, folder: &Path) -> Result<Arc<dyn Project>, String>;
 }
 
 /// An open project.
 pub trait Project: Send + Sync {
-    /// Its canonical folder.
+    /// The canonical path of the project folder.
     fn folder(&self) -> &Path;
 
-    /// Its runs.
+    /// The runs of the project.
     fn runs(&self) -> Arc<dyn RunControl>;
 
-    /// What a person must know before the first run, one line each.
+    /// What a person must know before the first run, one line per note.
     fn notes(&self) -> Vec<String>;
 
-    /// The templates by name, each with its inputs and its purpose.
+    /// The names of the templates, each with a text about its inputs and purpose.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// The templates cannot be read.
     fn templates(&self) -> Result<Vec<(String, String)>, String>;
 
-    /// Starts a process that drives a run. It outlives this process: without us, it stops at its next gate.
+    /// Starts a process that drives a run. It outlives this process. Without a viewer, it stops at its next gate.
     ///
     /// # Errors
     /// The process cannot be started.
     fn drive(&self, work: &Work) -> Result<Box<dyn Driving>, String>;
 
-    /// Everything that a person must see of a gate before they answer. All characters are visible.
+    /// Everything that a person must see of a gate before they answer. Invisible characters are made visible.
     fn gate_text(&self, view: &GateView) -> String;
 }
 
@@ -48,7 +48,7 @@ pub trait Project: Send + Sync {
 pub enum Work {
     /// Plan and run a request.
     Request {
-        /// The name of the run. If a run has it, the next free number is added.
+        /// The name of the run. If it is taken, the next free number is appended.
         name: String,
         /// The request.
         text: String,
@@ -59,9 +59,9 @@ pub enum Work {
         name: String,
         /// The name of the template.
         template: String,
-        /// Values as `NAME=VALUE`.
+        /// Input values as `NAME=VALUE`.
         values: Vec<String>,
-        /// Text without a name. May be empty.
+        /// Input without a name. May be empty.
         text: String,
     },
     /// Resume a run.
@@ -70,29 +70,29 @@ pub enum Work {
     FollowUp {
         /// The run.
         run: RunId,
-        /// The name of a new run, as above, if the ended one ran a template.
+        /// The name of the new run, as above. A follow-up to a template run starts a new run.
         name: String,
         /// The request.
         text: String,
     },
 }
 
-/// A process that this program started for a run. If this value is dropped, nobody watches the process any more.
+/// A process that this program started for a run. When this value is dropped, nobody watches the process any more.
 pub trait Driving: Send {
-    /// What the process has said since the last call.
+    /// The messages of the process since the last call.
     fn said(&mut self) -> Vec<Said>;
 
-    /// Asks the process to stop. The second call ends it at once.
+    /// Asks the process to stop. A second call kills it.
     fn stop(&mut self);
 }
 
-/// What a process says.
+/// A message of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
-    /// It drives this run.
+    /// The process drives this run.
     Run(RunId),
     /// A line for the person.
     Line(String),
-    /// It has ended. The text says why, if it failed or never had a run.
+    /// The process has ended. The text says why, if it failed or never had a run.
     Ended(Option<String>),
 }

@@ -1,4 +1,4 @@
-//! The request in a prompt: its text, the files that it names, and texts that are attached to it.
+//! Makes a request from a prompt: its text, the files that it mentions, and attached texts.
 
 use std::path::{Path, PathBuf};
 
@@ -12,10 +12,10 @@ use url::Url;
 
 use crate::limits::{ATTACHED, LINE, PARTS, REQUEST};
 
-/// How a request and an attached text are joined.
+/// The form in which an attached text is appended to a request.
 const ATTACHED_TEXT: &str = include_str!("../prompts/attached.md");
 
-/// Where texts of files come from.
+/// Where the texts of files come from.
 pub(crate) trait Texts {
     /// The canonical project folder.
     fn folder(&self) -> &Path;
@@ -23,21 +23,21 @@ pub(crate) trait Texts {
     /// The text of a file on disk. `None` if it cannot be read or is too large.
     fn on_disk(&self, path: &Path) -> Option<String>;
 
-    /// The text of a file in the editor, where it may be unsaved. `None` if the editor does not tell.
+    /// The text of a file in the editor, which may be unsaved. `None` if the editor does not send it.
     fn in_editor(&self, path: &Path) -> Option<String>;
 }
 
 /// A request.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Request {
-    /// Its text with what is attached.
+    /// The text, followed by the attached texts.
     pub text: String,
-    /// What was left out, for the person.
+    /// Sentences that tell the person what was left out.
     pub left_out: Vec<String>,
 }
 
-/// Composes the request. A file of the project is named by its path, and the run reads it from disk. If the editor has
-/// another text of it, that text is attached.
+/// Composes the request. A project file is named by its path, and the run reads it from disk. If the text in the editor
+/// differs from the file on disk, that text is attached.
 ///
 /// # Errors
 /// The prompt has no text, or is too large.
@@ -59,18 +59,18 @@ pub(crate) fn compose(parts: &[ContentBlock], texts: &dyn Texts) -> Result<Reque
 struct Writer<'a> {
     texts: &'a dyn Texts,
     text: String,
-    /// Names and texts.
+    /// Each attached text with its name.
     attached: Vec<(String, String)>,
     left_out: Vec<String>,
 }
 
-/// A file or an address that a prompt names.
+/// A file or an address that a prompt mentions.
 struct Named {
-    /// Its name for people and models. A file of the project is named by its path there.
+    /// The name for people and models. For a project file, its path in the project.
     name: String,
-    /// The file, if it is one of the project.
+    /// The file, if it is in the project.
     file: Option<PathBuf>,
-    /// The part of it, as the editor calls it.
+    /// The part of the file that is meant, as the editor names it.
     part: Option<String>,
 }
 
@@ -84,17 +84,15 @@ impl Writer<'_> {
                 EmbeddedResourceResource::BlobResourceContents(BlobResourceContents { uri, .. }) => {
                     let name = self.named(uri).name;
                     self.text.push_str(&name);
-                    self.left_out.push(format!("{name} was not attached, because only texts can be."));
+                    self.left_out.push(format!("{name} was not attached: only text can be attached."));
                 }
-                _ => self.left_out.push("An attachment of an unknown kind was left out.".to_owned()),
+                _ => self.left_out.push("An attachment of an unknown type was left out.".to_owned()),
             },
             ContentBlock::Image(_) => {
-                self.left_out.push("A picture was left out, because only texts are read.".to_owned())
+                self.left_out.push("A picture was left out: only text can be attached.".to_owned())
             }
-            ContentBlock::Audio(_) => {
-                self.left_out.push("A sound was left out, because only texts are read.".to_owned())
-            }
-            _ => self.left_out.push("A part of the prompt of an unknown kind was left out.".to_owned()),
+            ContentBlock::Audio(_) => self.left_out.push("A sound was left out: only text can be attached.".to_owned()),
+            _ => self.left_out.push("A part of the prompt has an unknown type and was left out.".to_owned()),
         }
     }
 
@@ -136,7 +134,7 @@ impl Writer<'_> {
         let mut room = ATTACHED;
         for (name, added) in attached {
             let Some(left) = room.checked_sub(added.len()) else {
-                left_out.push(format!("the text of {name} was not attached, because it is too large."));
+                left_out.push(format!("The text of {name} was not attached: it is too large."));
                 continue;
             };
             room = left;
@@ -148,7 +146,7 @@ impl Writer<'_> {
     }
 }
 
-/// Whether a file has this text. Editors may use other line ends.
+/// Whether a file has this text. Line endings may differ, because an editor may normalise them.
 fn is_same(saved: Option<&String>, text: &str) -> bool {
     saved.is_some_and(|saved| saved == text || saved.replace("\r\n", "\n") == text.replace("\r\n", "\n"))
 }

@@ -26,10 +26,10 @@ use crate::session::{Session, Sessions};
 use crate::turn::prompt;
 use crate::words::line;
 
-/// Serves the editor at stdin and stdout until it leaves. Runs go on without it until they need it.
+/// Serves the editor over stdin and stdout until it disconnects. Its runs continue until they need a person.
 ///
 /// # Errors
-/// It does not speak the protocol, or sends too much.
+/// The editor does not speak the protocol, or a message is too large.
 pub async fn serve(workplace: Arc<dyn Workplace>) -> std::result::Result<(), String> {
     let of_codec = |error: LinesCodecError| match error {
         LinesCodecError::Io(error) => error,
@@ -47,16 +47,16 @@ pub async fn serve(workplace: Arc<dyn Workplace>) -> std::result::Result<(), Str
     });
     let agent = Arc::new(Served { sessions: Sessions::new(workplace), reads_files: AtomicBool::new(false) });
     match agent.connect(Lines::new(outgoing, incoming)).await {
-        // An editor may leave while something is being sent to it.
+        // A broken pipe is no failure: an editor may disconnect while a message is sent to it.
         Err(error) if !has_left.load(Ordering::SeqCst) => Err(error.to_string()),
         _ => Ok(()),
     }
 }
 
-/// A served editor.
+/// What the handlers of one editor share.
 struct Served {
     sessions: Sessions,
-    /// Whether it tells texts of open files.
+    /// Whether the editor can send the text of open files.
     reads_files: AtomicBool,
 }
 
@@ -156,14 +156,14 @@ impl Served {
             Err(words) => return responder.respond_with_error(wrong(words)),
         };
         session.note_servers(request.mcp_servers.len());
-        // The history comes before the answer.
+        // The protocol sends the history before the response.
         self.editor(at, name).tell(history);
         responder.respond(LoadSessionResponse::new())?;
         self.offer(at, &session);
         Ok(())
     }
 
-    /// Tells the commands.
+    /// Offers the commands to the editor.
     fn offer(&self, at: &At, session: &Session) {
         let (templates, fault) = session.templates();
         let editor = self.editor(at, &session.name);
@@ -173,7 +173,7 @@ impl Served {
 
     fn listed(&self, request: &ListSessionsRequest) -> Result<ListSessionsResponse> {
         let Some(folder) = &request.cwd else {
-            return Err(wrong("name the folder (`cwd`) of the sessions"));
+            return Err(wrong("name the folder (`cwd`) whose sessions you want"));
         };
         let runs = self.sessions.list(folder).map_err(wrong)?;
         let session = |run: callsheet_runtime::ports::RunSummary| {
@@ -193,9 +193,9 @@ impl Served {
             let words = format!("there is no open session {}", line(&request.session_id.0));
             return responder.respond_with_error(wrong(words));
         };
-        // The turn begins here, so that a later message can stop it.
+        // The turn begins before the thread does, so that the next message can already cancel it.
         let Some(turn) = session.begin_turn() else {
-            return responder.respond_with_error(wrong("this session is at work: stop it first, or wait"));
+            return responder.respond_with_error(wrong("this session is busy: stop it first, or wait"));
         };
         aside(responder, served, move |served, responder| {
             let editor = served.editor(&at, &turn.session.name);
@@ -208,19 +208,19 @@ impl Served {
     }
 }
 
-/// Answers on a thread of its own, so that other messages are read meanwhile.
+/// Handles a request on its own thread, so that other messages are read meanwhile.
 fn aside<T: JsonRpcResponse + Send + 'static>(
     responder: Responder<T>,
     served: &Arc<Served>,
     work: impl FnOnce(&Arc<Served>, Responder<T>) -> Result<()> + Send + 'static,
 ) {
     let served = Arc::clone(served);
-    // If the editor has left, nobody reads the answer. The record has everything. If there is no thread, the library
-    // answers with an error, because the responder is dropped.
+    // If the editor has disconnected, nobody reads the response, and the record has everything. If no thread can be
+    // started, the responder is dropped, and the library responds with an error.
     let _none = std::thread::Builder::new().spawn(move || drop(work(&served, responder)));
 }
 
-/// What the editor or the person asked for cannot be done.
+/// The error for a request that cannot be carried out.
 fn wrong(words: impl Into<String>) -> Error {
     Error::new(agent_client_protocol::ErrorCode::INVALID_PARAMS, words.into())
 }

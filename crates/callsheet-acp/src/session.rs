@@ -1,5 +1,5 @@
-//! Sessions. The name of a session is the name of its first run; its further runs have a number behind it. So the record
-//! of runs is all that is needed to load a session again.
+//! Sessions. A session has the name of its first run, and its later runs have that name and a number. So the recorded
+//! runs are enough to load a session again.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -24,40 +24,39 @@ pub(crate) struct Sessions {
     open: Mutex<BTreeMap<String, Arc<Session>>>,
 }
 
-/// A session.
+/// A session of an editor.
 pub(crate) struct Session {
-    /// Its name, and the name of its first run.
+    /// The name of the session and of its first run.
     pub name: String,
-    /// Its project.
     pub project: Arc<dyn Project>,
-    /// Notes for the first turn.
+    /// Notes for the person, which the next turn shows.
     pub notes: Mutex<Vec<String>>,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    /// Set while a turn takes place. Cancelling sets the flag.
+    /// `Some` during a turn. Cancelling the turn sets the flag.
     turn: Option<Arc<AtomicBool>>,
     work: Work,
 }
 
-/// What a turn leaves for the next one.
+/// What a turn passes on to the next one.
 #[derive(Default)]
 pub(crate) struct Work {
-    /// The newest run, and what the editor knows of it.
+    /// The newest run, and what the editor was shown of it.
     pub run: Option<(RunId, Teller)>,
-    /// The process that drives it and waits for an answer.
+    /// The process that drives the run, if this program started it.
     pub driving: Option<Box<dyn Driving>>,
 }
 
-/// A turn that takes place. It ends when this value is dropped.
+/// A turn in progress. It ends when this value is dropped.
 pub(crate) struct Begun {
     /// The session.
     pub session: Arc<Session>,
-    /// Set when the person stops the turn.
+    /// Set when the person cancels the turn.
     pub cancelled: Arc<AtomicBool>,
-    /// What the last turn left, and what this one leaves.
+    /// What the last turn passed on, and what this one will.
     pub work: Work,
 }
 
@@ -80,12 +79,12 @@ impl Sessions {
 
     fn project(&self, folder: &Path) -> Result<Arc<dyn Project>, String> {
         if !folder.is_absolute() {
-            return Err(format!("{} is no absolute path of a folder", folder.display()));
+            return Err(format!("{} is not an absolute path", folder.display()));
         }
         self.workplace.open(folder)
     }
 
-    /// A new session in a folder.
+    /// Begins a session in a folder.
     ///
     /// # Errors
     /// The folder cannot be used.
@@ -115,7 +114,7 @@ impl Sessions {
         self.open().get(name).cloned()
     }
 
-    /// Opens a session of an earlier process, and tells its history.
+    /// Opens a session of an earlier process. Returns its history, too.
     ///
     /// # Errors
     /// There is no such session in this folder.
@@ -149,7 +148,7 @@ impl Sessions {
         Ok((session, updates))
     }
 
-    /// The sessions in a folder, newest first: names, titles and when they changed.
+    /// The first run of each session in a folder, newest first.
     ///
     /// # Errors
     /// The folder cannot be used, or its runs cannot be read.
@@ -170,26 +169,26 @@ fn belongs(run: &str, session: &str) -> bool {
     rest.is_empty() || !number.is_empty() && number.chars().all(|c| c.is_ascii_digit())
 }
 
-/// What a run that has not ended waits for.
+/// Says what a run that has not ended waits for. `None` if it has ended.
 fn rest(run: &RunSummary, teller: &Teller) -> Option<SessionUpdate> {
     use callsheet_core::record::Outcome;
     let name = &run.run;
     let words = match (&run.owner, run.outcome) {
-        (Some(owner), _) => format!("The run {name} is at work ({owner}). Send a message to watch it here."),
-        (None, None) => format!("The run {name} was interrupted. Send /resume to continue it."),
+        (Some(owner), _) => format!("Run {name} is in progress ({owner}). Send a message to watch it here."),
+        (None, None) => format!("Run {name} was interrupted. Send /resume to continue it."),
         (None, Some(Outcome::ApprovalRequired)) => {
-            format!("The run {name} waits for your approval. Send /resume, and you are asked here.")
+            format!("Run {name} waits for your approval. Send /resume to be asked here.")
         }
         (None, Some(Outcome::InputRequired)) => match teller.view.questions().first() {
             Some(question) => asks(&question.task, &question.text),
-            None => format!("The run {name} waits for you: callsheet show {name}"),
+            None => format!("Run {name} waits for you: callsheet show {name}"),
         },
         _ => return None,
     };
     Some(message(&words))
 }
 
-/// A question of a task, which the next prompt answers.
+/// The words for a task's question, which the next prompt answers.
 pub(crate) fn asks(task: &str, question: &str) -> String {
     format!("**{task} asks:** {question}\n\nYour next message is the answer.")
 }
@@ -199,7 +198,7 @@ impl Session {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a turn. `None` if one takes place.
+    /// Begins a turn. `None` if another one is in progress.
     pub fn begin_turn(self: &Arc<Self>) -> Option<Begun> {
         let mut state = self.state();
         if state.turn.is_some() {
@@ -212,22 +211,22 @@ impl Session {
         Some(Begun { session: Arc::clone(self), cancelled, work })
     }
 
-    /// Stops the turn, if one takes place.
+    /// Cancels the turn in progress, if any.
     pub fn cancel(&self) {
         if let Some(turn) = &self.state().turn {
             turn.store(true, Ordering::SeqCst);
         }
     }
 
-    /// Notes that servers of the editor are not used: which tools a model gets, the person says in the configuration.
+    /// Notes that the editor's MCP servers are not used. The person's configuration decides which tools a model gets.
     pub fn note_servers(&self, count: usize) {
         if count > 0 {
-            let words = "MCP servers of the editor are not used; Callsheet uses those of its own configuration";
+            let words = "the editor's MCP servers are not used; Callsheet uses those of its own configuration";
             self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(words.to_owned());
         }
     }
 
-    /// The templates that prompts can name. A fault is told.
+    /// The templates that prompts can name, or none and the message that says why.
     pub fn templates(&self) -> (Vec<(String, String)>, Option<SessionUpdate>) {
         match self.project.templates() {
             Ok(mut templates) => {

@@ -1,4 +1,4 @@
-//! Tells an editor how a run goes on: its plan, its tasks as activities, progress, and its end.
+//! Shows a run in an editor: its plan, its tasks as tool calls, its progress, and its end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,24 +18,24 @@ use crate::limits::{ANSWER, LINES, RESULT, TASKS, WORDS};
 use crate::project::Project;
 use crate::words::{content, cut, line, message, progress, said};
 
-/// A run, and what the editor knows of it.
+/// A run, and what the editor was shown of it.
 #[derive(Default)]
 pub(crate) struct Teller {
-    /// The run as far as it was read.
+    /// The run, as far as its record was read.
     pub view: RunView,
     /// Why the record could not be read further.
     broken: Option<String>,
-    /// The plan as it was told last.
+    /// The plan that was sent last.
     plan: Vec<PlanEntry>,
-    /// The tasks that were told, each with its state and result.
+    /// The tasks that were sent, each with the state and result that the editor shows.
     tasks: BTreeMap<Slug, (ToolCallStatus, String)>,
-    /// The gates that were told and not answered.
+    /// The gates that the editor shows as pending.
     pub gates: Vec<u32>,
 }
 
 impl Teller {
-    /// Takes entries of the record, and tells what they say. `replays` tells the history of a run in place of its
-    /// progress: what the person said, and how earlier turns ended.
+    /// Applies entries of the record, and returns the updates for the editor. With `replays`, these are the history of
+    /// the run in place of its progress: what the person wrote, and how earlier turns ended.
     pub fn take(&mut self, entries: Vec<LogEntry>, project: &dyn Project, replays: bool) -> Vec<SessionUpdate> {
         let mut updates = Vec::new();
         for entry in entries {
@@ -77,7 +77,7 @@ impl Teller {
         Some(self.closed(n, if denied { ToolCallStatus::Failed } else { ToolCallStatus::Completed }))
     }
 
-    /// Gates that were told and are not open any more, although nobody answered them.
+    /// Closes gates that the editor still shows, but that are no longer open although nobody answered them.
     pub fn withdrawn(&mut self) -> Vec<SessionUpdate> {
         let open = self.view.open_gates();
         let (kept, gone) = self.gates.iter().partition(|n| open.iter().any(|gate| gate.n == **n));
@@ -91,11 +91,11 @@ impl Teller {
         SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(gate_id(&self.view, n), fields))
     }
 
-    /// The plan and the tasks, if they changed.
+    /// Updates of the plan and the tasks, if they changed.
     pub fn state(&mut self, driven: bool, project: &dyn Project) -> Vec<SessionUpdate> {
         let board = self.view.board(driven);
         let mut updates = Vec::new();
-        // A task that waits for the person has begun, and is not open again.
+        // A task that has begun and waits for the person stays in progress.
         let has_begun = |row: &Row| driven && self.view.task(&row.slug).is_some_and(|task| !task.runs.is_empty());
         let begun: BTreeSet<Slug> = board.rows().filter(|row| has_begun(row)).map(|row| row.slug.clone()).collect();
         let plan = plan(&board, &begun);
@@ -114,7 +114,7 @@ impl Teller {
         let status = match status_of(row.state, begun) {
             Some(status) => status,
             None if is_new => return None,
-            // It had begun, and was stopped, cancelled or removed.
+            // The task had begun, and was then cancelled or removed.
             None if row.state.is_ended() => ToolCallStatus::Failed,
             None => ToolCallStatus::Pending,
         };
@@ -141,7 +141,7 @@ impl Teller {
         })
     }
 
-    /// The result of a done task, or why a task has none.
+    /// The result of a completed task, or the reason why it has none.
     fn result_of(&self, row: &Row) -> String {
         let task = self.view.task(&row.slug);
         let summary = task.and_then(|task| task.result()).map(|result| result.summary.as_str());
@@ -156,13 +156,13 @@ impl Teller {
         self.view.about().id.map(ToString::to_string).unwrap_or_default()
     }
 
-    /// What the person must know when the run has ended or waits: the answer, what is missing, and what to do.
+    /// What the person must know when the run has ended or waits: the answer, what is missing, and the next step.
     pub fn end(&self, project: &dyn Project) -> Vec<SessionUpdate> {
         let runs = project.runs();
         let about = self.view.about();
         let run = self.run_name();
         let Some(outcome) = about.outcome else {
-            return vec![message(&format!("The run {run} was interrupted. Send /resume to continue it."))];
+            return vec![message(&format!("Run {run} was interrupted. Send /resume to continue it."))];
         };
         let mut updates = Vec::new();
         let answer = answer(&*runs, &self.view, outcome);
@@ -172,7 +172,7 @@ impl Teller {
         let mut lines: Vec<String> = Vec::new();
         if outcome != Outcome::Complete {
             let why = about.message.map(|message| format!(": {message}")).unwrap_or_default();
-            lines.push(format!("The run {run} ended: {}{why}", outcome_words(outcome)));
+            lines.push(format!("Run {run} ended: {}{why}", outcome_words(outcome)));
         }
         lines.extend(self.view.all_problems().map(|problem| self.view.problem_line(&problem)));
         lines.extend(self.view.removals());
@@ -186,7 +186,7 @@ impl Teller {
             lines.push(format!("{hidden} more lines: callsheet show {run}"));
         }
         if !outcome.is_finished() && !is_waiting(outcome) {
-            lines.push(format!("Send /resume to continue it. In a terminal, `callsheet show {run}` says more."));
+            lines.push(format!("Send /resume to continue it. In a terminal, `callsheet show {run}` shows more."));
         }
         if !lines.is_empty() {
             let lines: Vec<String> = lines.iter().map(|words| format!("- {}", one_line(words, WORDS))).collect();
@@ -197,7 +197,7 @@ impl Teller {
     }
 }
 
-/// Whether a run with this outcome goes on when it is answered.
+/// Whether a run with this outcome continues after an answer.
 fn is_waiting(outcome: Outcome) -> bool {
     matches!(outcome, Outcome::ApprovalRequired | Outcome::InputRequired)
 }
@@ -211,8 +211,8 @@ fn answer(runs: &dyn RunControl, view: &RunView, outcome: Outcome) -> String {
     }
 }
 
-/// The plan. The protocol has no states for tasks that failed or were removed: a failed task stays open and says so, and
-/// a removed one leaves the plan.
+/// The plan. The protocol has no states for failed or removed tasks. So a failed task stays pending with its state in
+/// the title, and a removed task leaves the plan.
 fn plan(board: &Board, begun: &BTreeSet<Slug>) -> Vec<PlanEntry> {
     let rows = || board.sections.iter().flat_map(|section| &section.tasks).filter(|row| row.state != State::Dropped);
     let entry = |row: &Row| {
@@ -234,7 +234,7 @@ fn plan(board: &Board, begun: &BTreeSet<Slug>) -> Vec<PlanEntry> {
     plan
 }
 
-/// The state of a task as an activity. `None` if it is not at work.
+/// The status of a task's tool call. `None` if the task has not begun, or was cancelled or removed.
 fn status_of(state: State, begun: bool) -> Option<ToolCallStatus> {
     match state {
         State::Planned | State::Waiting | State::Ready if begun => Some(ToolCallStatus::InProgress),

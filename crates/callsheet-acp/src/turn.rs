@@ -1,4 +1,4 @@
-//! A turn: from a prompt until the run has ended or needs the person's words.
+//! A turn: it begins with a prompt, and lasts until the run has ended or needs another message.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,31 +28,31 @@ struct Turn<'a> {
     runs: Arc<dyn RunControl>,
     /// Gates that were answered, or that the person left open. They are not asked about again in this turn.
     settled: Vec<Gate>,
-    /// What the person is asked.
+    /// The question that the person sees now.
     asking: Option<(Shows, Asking)>,
-    /// How much of the run was recorded when the process was started.
+    /// How much of the run had been recorded when the process was started.
     begun_at: Cursor,
-    /// When the run was asked to stop, and whether for the second time.
+    /// When the run was last asked to stop, and whether that was the second time.
     stopped: Option<(Instant, bool)>,
-    /// Whether a process drives the run, as of the last check.
+    /// Whether a process drove the run at the last check.
     is_driven: bool,
     owner_seen: Instant,
 }
 
-/// What a prompt does.
+/// What a prompt leads to.
 enum Step {
-    /// Starts this work in a process.
+    /// Start this work in a process.
     Start(Work),
-    /// Answers a question.
+    /// Answer a question.
     Reply(AskingCall, String),
-    /// Nothing: the run is at work or waits.
+    /// Watch the run, which is in progress or waits. Resume it if no process drives it.
     Watch,
 }
 
 /// Carries out a prompt, and ends the turn.
 ///
 /// # Errors
-/// Why the prompt cannot be carried out, or why the run cannot be read.
+/// The prompt cannot be carried out, or the run cannot be read. The error says why.
 pub(crate) fn prompt(mut begun: Begun, editor: &Editor, parts: &[ContentBlock]) -> Result<StopReason, String> {
     let project = Arc::clone(&begun.session.project);
     let mut turn = Turn {
@@ -96,7 +96,7 @@ impl Turn<'_> {
                 let former = if is_new { self.begun.work.run.take() } else { None };
                 let ended = self.start(&work).and_then(|()| self.go_on());
                 if self.begun.work.run.is_none() {
-                    // The new run did not begin.
+                    // The new run did not begin, so the earlier one remains the run of the session.
                     self.begun.work.run = former;
                 }
                 return ended;
@@ -110,7 +110,7 @@ impl Turn<'_> {
         self.go_on()
     }
 
-    /// Reads what happened to the run since the last turn.
+    /// Catches up on what happened to the run since the last turn.
     fn catch_up(&mut self) -> Result<(), String> {
         if self.process_said()?.is_some() {
             self.begun.work.driving = None;
@@ -119,7 +119,7 @@ impl Turn<'_> {
         self.look()
     }
 
-    /// Decides what a prompt does, from the state of the newest run.
+    /// Decides what a prompt leads to, based on the state of the newest run.
     fn step(&self, asked: Asked) -> Result<Step, String> {
         let name = || self.begun.session.name.clone();
         let Some((run, teller)) = &self.begun.work.run else {
@@ -135,18 +135,18 @@ impl Turn<'_> {
         let is_at_work = self.begun.work.driving.is_some() || self.is_driven;
         let has_ended = !is_at_work && matches!(view.about().stage, Stage::Concluded(_) | Stage::Continue);
         let not_used = || {
-            let words = format!("The run {run} has not ended, so your message was not used. Send it again afterwards.");
+            let words = format!("Run {run} has not ended, so your message was not used. Send it again afterwards.");
             self.editor.tell([message(&words)]);
         };
         match asked {
             Asked::Resume if has_ended && view.about().outcome.is_some_and(|outcome| outcome.is_finished()) => {
-                Err(format!("the run {run} has ended: write what to do next"))
+                Err(format!("run {run} has ended: write what to do next"))
             }
             Asked::Resume => Ok(Step::Watch),
             Asked::Template { name: template, values, text } if has_ended => {
                 Ok(Step::Start(Work::Template { name: name(), template, values, text }))
             }
-            Asked::Template { .. } => Err(format!("the run {run} has not ended: send /resume, or stop it first")),
+            Asked::Template { .. } => Err(format!("run {run} has not ended: send /resume, or stop it first")),
             Asked::Text(text) if has_ended => Ok(Step::Start(Work::FollowUp { run: run.clone(), name: name(), text })),
             Asked::Text(text) => match view.questions().into_iter().next() {
                 Some(question) => Ok(Step::Reply(question.asking, text)),
@@ -205,7 +205,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Hears the process. `Some` if it has ended, with the reason if it failed.
+    /// Handles the messages of the process. `Some` if it has ended, with the reason if it failed.
     fn process_said(&mut self) -> Result<Option<Option<String>>, String> {
         let Some(driving) = &mut self.begun.work.driving else { return Ok(None) };
         let mut ended = None;
@@ -229,7 +229,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Reads new entries of the record, and tells them.
+    /// Reads new entries of the record, and sends them to the editor.
     fn look(&mut self) -> Result<(), String> {
         let Some((run, teller)) = &mut self.begun.work.run else { return Ok(()) };
         let entries = self.runs.watch(run, teller.view.cursor()).map_err(|refusal| refused(&refusal))?;
@@ -251,7 +251,7 @@ impl Turn<'_> {
         Ok(runs.iter().any(|known| known.run == *run && known.owner.is_some()))
     }
 
-    /// Ends the turn because nobody drives the run any more.
+    /// Ends the turn, because no process drives the run any more.
     fn end(&mut self, failure: Option<String>) -> Result<(), String> {
         if let Some((_, teller)) = &mut self.begun.work.run {
             let project = &*self.project;
@@ -277,7 +277,7 @@ impl Turn<'_> {
         self.editor.tell(questions.first().map(|question| message(&asks(&question.task, &question.text))));
     }
 
-    /// Stops the run. It can be resumed.
+    /// Stops the run, which can be resumed. If its process does not stop in time, kills it.
     fn stop(&mut self) {
         let again = match self.stopped {
             None => false,
@@ -287,12 +287,12 @@ impl Turn<'_> {
         self.stopped = Some((Instant::now(), again));
         match &mut self.begun.work.driving {
             Some(driving) => driving.stop(),
-            // If the run has just ended, the turn ends at the next check of its owner.
+            // If the run has just ended, the next check of its owner ends the turn.
             None => self.editor.tell(self.order(RunCommand::Stop, None).err().map(|words| progress(&words))),
         }
     }
 
-    /// Asks about the next open gate, and passes on the answer.
+    /// Asks about the next open gate, or passes on the answer to the current question.
     fn ask(&mut self) -> Result<(), String> {
         let Some((_, teller)) = &mut self.begun.work.run else { return Ok(()) };
         let open = teller.view.open_gates();
@@ -331,7 +331,7 @@ impl Turn<'_> {
             }
             None => {
                 let run = teller.view.about().id.map(ToString::to_string).unwrap_or_default();
-                let words = "An approval is too large to be shown here. Look at it in a terminal:";
+                let words = "An approval is too large to show here. Look at it in a terminal:";
                 self.editor.tell([message(&format!("{words} `callsheet show {run}`, then `callsheet approve {run}`"))]);
                 self.settled.push(gate);
             }
@@ -339,14 +339,14 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Whether the run waits for words of the person, or for an approval that the person left open. Says so.
+    /// Whether the run waits for a message, or for an approval that the person left open. If so, tells the person.
     fn needs_words(&mut self) -> Result<bool, String> {
         let Some((run, teller)) = &self.begun.work.run else { return Ok(false) };
         let run = run.clone();
         if self.asking.is_some() || !teller.view.only_waits() {
             return Ok(false);
         }
-        // What was sent to the process may be recorded after the record was read.
+        // A message to the process may not be recorded yet.
         if self.runs.has_messages(&run).map_err(|refusal| refused(&refusal))? {
             return Ok(false);
         }
@@ -359,7 +359,7 @@ impl Turn<'_> {
         match teller.view.questions().is_empty() {
             false => self.tell_question(),
             true => {
-                let words = format!("The run {run} still waits for your approval. Send /resume to be asked again.");
+                let words = format!("Run {run} still waits for your approval. Send /resume to be asked again.");
                 self.editor.tell([message(&words)]);
             }
         }
@@ -374,11 +374,11 @@ impl Turn<'_> {
     }
 }
 
-/// Texts of files of a project, and as the editor has them.
+/// The texts of project files, on disk and in the editor.
 struct Files<'a> {
     folder: &'a Path,
     editor: &'a Editor,
-    /// Until when the editor may tell texts.
+    /// When the editor's time to send texts is over.
     until: Instant,
 }
 

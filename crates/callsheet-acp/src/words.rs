@@ -1,5 +1,5 @@
-//! Texts for an editor. An editor renders Markdown, so foreign text goes through the door for Markdown: it contains no
-//! HTML, loads no pictures, and hides no characters.
+//! Texts for an editor. Editors render Markdown, so all text passes `Shown::markdown`: it then contains no HTML, loads
+//! no pictures, and hides no characters.
 
 use agent_client_protocol::v1::schema::{ContentBlock, ContentChunk, SessionUpdate, TextContent, ToolCallContent};
 use callsheet_app::{Refusal, one_line};
@@ -17,27 +17,27 @@ pub(crate) fn message(text: &str) -> SessionUpdate {
     SessionUpdate::AgentMessageChunk(ContentChunk::new(block(&format!("{}\n\n", text.trim_end()))))
 }
 
-/// A line about progress, which editors fold away.
+/// A line about progress. Editors fold such lines away.
 pub(crate) fn progress(text: &str) -> SessionUpdate {
     SessionUpdate::AgentThoughtChunk(ContentChunk::new(block(&format!("{}\n\n", one_line(text, WORDS)))))
 }
 
-/// What the person said earlier.
+/// What the person wrote earlier.
 pub(crate) fn said(text: &str) -> SessionUpdate {
     SessionUpdate::UserMessageChunk(ContentChunk::new(block(text)))
 }
 
-/// A text as the content of an activity.
+/// A text as the content of a tool call.
 pub(crate) fn content(text: &str) -> ToolCallContent {
     ToolCallContent::from(block(text))
 }
 
-/// A text on one line, for titles and entries of plans.
+/// A text on one line, for titles and plan entries.
 pub(crate) fn line(text: &str) -> String {
     Shown::markdown(&one_line(text, LINE)).into_string()
 }
 
-/// The first `most` bytes of a text. The text says how much of it is missing.
+/// The first `most` bytes of a text, and a note on how much is missing.
 pub(crate) fn cut(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();
@@ -46,7 +46,7 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
     format!("{kept}\n\n[{} more bytes are not shown]", text.len().saturating_sub(kept.len()))
 }
 
-/// A refusal and what to do.
+/// A refusal, and what to do about it.
 pub(crate) fn refused(refusal: &Refusal) -> String {
     let Refusal { what, advice, .. } = refusal;
     if advice.is_empty() { what.clone() } else { format!("{what}. {advice}") }

@@ -1,11 +1,11 @@
-//! Converts one document, in this process.
+//! Converts one document in this process.
 
 use callsheet_runtime::ports::DocumentKind;
 
-/// The text of a document as Markdown. Empty if it contains none, such as scanned pages.
+/// The text of a document as Markdown. Empty if the document contains no text, as with scanned pages.
 ///
 /// # Errors
-/// The words of the parser, for the log.
+/// The parser's error, for the log.
 pub fn convert(kind: DocumentKind, bytes: &[u8]) -> Result<String, String> {
     match kind {
         DocumentKind::Pdf => {

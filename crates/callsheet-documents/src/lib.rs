@@ -1,5 +1,5 @@
-//! Reads PDF and office files as Markdown (spec 5.4). A document may come from anywhere and its parsers are large, so a
-//! process of its own reads it: without files, network or environment, and with limits of memory and time.
+//! Reads PDF and office files as Markdown (spec 5.4). A document may come from anywhere, and its parser is a large
+//! library. So a separate process reads it: without files, network or environment, and with limited memory and time.
 
 mod confine;
 mod convert;

@@ -1,4 +1,4 @@
-//! Starts the process that reads a document, and remembers what it read.
+//! Starts a process to read a document, and caches the result.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -12,20 +12,21 @@ use callsheet_runtime::ports::{DocumentFault, DocumentKind, Documents};
 use crate::confine::confine;
 use crate::convert::convert;
 
-/// The first argument of that process. The kind follows.
+/// The first argument of the reading process. The second one is the kind of document.
 const WORD: &str = "--read-document";
 
-/// The program itself, also if its file was replaced since it started.
+/// This program. The link stays valid if its file is replaced.
 const SELF: &str = "/proc/self/exe";
 
-/// The maximum number of bytes of a text.
+/// Most bytes of a document's text. A document with more text counts as unreadable.
 const TEXT: u64 = 8 << 20;
 
-/// The number of documents whose text is remembered, and its bytes together.
+/// Most documents in the cache, and most bytes of their texts together.
 const REMEMBERED: usize = 64;
 const REMEMBERED_BYTES: usize = 32 << 20;
 
-/// Reads the document on stdin if this process was started for that, and returns its exit code. Called first in `main`.
+/// If this process was started to read a document, reads it from stdin and returns the exit code. `main` calls this
+/// first.
 pub fn read_document() -> Option<ExitCode> {
     let mut words = std::env::args_os().skip(1);
     if words.next()? != WORD {
@@ -42,7 +43,7 @@ pub fn read_document() -> Option<ExitCode> {
     Some(match written {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // The parent puts these words into its log. It may be gone, and then nobody is left to hear them.
+            // The parent logs this error. If the parent has ended, nobody reads it.
             let _gone = writeln!(io::stderr(), "{error}");
             ExitCode::FAILURE
         }
@@ -51,20 +52,20 @@ pub fn read_document() -> Option<ExitCode> {
 
 type Converted = Result<Arc<str>, DocumentFault>;
 
-/// Reads documents in processes of their own.
+/// Reads each document in a separate process.
 pub struct DocumentReader {
     program: PathBuf,
-    /// What was read, the oldest first.
+    /// The cached results, oldest first.
     known: Mutex<VecDeque<(BlobId, Converted)>>,
 }
 
 impl DocumentReader {
-    /// Starts `program` to read a document. Its `main` calls [`read_document`] first.
+    /// Uses `program` to read documents. Its `main` must call [`read_document`] first.
     pub fn new(program: &Path) -> Self {
         Self { program: program.to_path_buf(), known: Mutex::default() }
     }
 
-    /// Starts this program itself. `None` if the system does not say where it is.
+    /// Uses this program to read documents. `None` if its path is unknown.
     pub fn of_this_program() -> Option<Self> {
         let program = if Path::new(SELF).exists() { PathBuf::from(SELF) } else { std::env::current_exe().ok()? };
         Some(Self::new(&program))
@@ -84,15 +85,16 @@ impl DocumentReader {
             .spawn()
             .map_err(failed)?;
         let read = exchange(&mut child, bytes);
-        // It may have ended already. One that did not end writes more than is read.
+        // The process has usually ended already. Killing it makes sure that `wait` returns.
         let _ended = child.kill();
         let status = child.wait().map_err(failed)?;
         let (text, words) = read.map_err(failed)?;
         match status.code() {
+            _ if text.len() as u64 >= TEXT => Err(DocumentFault::TooLarge),
             Some(0) if text.trim().is_empty() => Err(DocumentFault::NoText),
             Some(0) => Ok(text.into()),
             Some(_) => {
-                tracing::info!(why = words.trim(), "a document has no text that can be read");
+                tracing::info!(why = words.trim(), "a document can't be read");
                 Err(DocumentFault::Unreadable)
             }
             None => Err(DocumentFault::TooLarge),
@@ -100,14 +102,14 @@ impl DocumentReader {
     }
 }
 
-/// Writes the document, and returns what the process says on stdout and stderr until both end.
+/// Writes the document to the process, and returns its stdout and stderr, each up to the limit.
 fn exchange(child: &mut Child, bytes: &[u8]) -> io::Result<(String, String)> {
     let missing = || io::Error::from(io::ErrorKind::BrokenPipe);
     let mut stdin = child.stdin.take().ok_or_else(missing)?;
     let stdout = child.stdout.take().ok_or_else(missing)?;
     let stderr = child.stderr.take().ok_or_else(missing)?;
     std::thread::scope(|scope| {
-        // A process that ends early does not read the rest.
+        // A write error is no failure: the process may end before it has read everything.
         scope.spawn(move || stdin.write_all(bytes).is_ok());
         let words = scope.spawn(move || {
             let mut words = Vec::new();

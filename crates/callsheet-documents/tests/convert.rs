@@ -1,4 +1,4 @@
-//! Documents that office programs and a PDF writer made, and damaged ones.
+//! Documents made by office programs and a PDF writer, and damaged ones.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use callsheet_documents::convert;

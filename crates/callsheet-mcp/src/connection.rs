@@ -1,4 +1,4 @@
-//! One connection to a server: made, asked, ended. Only this file and `results` name the library of the protocol.
+//! One connection to a server: opens it, sends requests and closes it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ use crate::results::{Answer, answer};
 use crate::settings::{Reach, ServerAddress, ServerSettings};
 use crate::trouble::Trouble;
 
-/// What a server may ask of Callsheet: nothing. It may only say that its tools changed.
+/// Receives what a server sends by itself. A server can announce that its tools changed, and request nothing.
 struct Listener {
     changed: Arc<AtomicBool>,
 }
@@ -48,11 +48,11 @@ impl ClientHandler for Listener {
     }
 }
 
-/// A connection.
+/// A connection to a server.
 pub(crate) struct Connection {
     server: String,
     service: RunningService<RoleClient, Listener>,
-    /// `None` for an address.
+    /// The process of the server. `None` if the server has an address.
     process: Option<Mutex<Process>>,
     flow: Flow,
     changed: Arc<AtomicBool>,
@@ -60,8 +60,8 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Connects. The library waits ten seconds for the first answer of the newer revision. A server that starts slowly
-    /// answers too late for that, so a failure is followed by a second attempt with the older revision alone.
+    /// Connects. The library waits only ten seconds for the first answer in the newer revision, which is not enough for
+    /// a server that starts slowly. So if the first attempt fails, a second one uses the older revision alone.
     pub(crate) async fn open(settings: &ServerSettings, ground: &Ground, files: &Files) -> Result<Self, Trouble> {
         match Self::attempt(settings, ground, files, either_revision()).await {
             Err(Trouble::Unusable { .. }) => {
@@ -111,24 +111,25 @@ impl Connection {
                     Some(mut process) => format!(" ({})", process.said().await),
                     None => String::new(),
                 };
-                Err(unusable(format!("it did not answer as a server does: {}{said}.", initial(&error))))
+                Err(unusable(format!("it did not answer as an MCP server: {}{said}.", initial(&error))))
             }
         }
     }
 
-    /// Whether it cannot be used any more.
+    /// Whether the connection can no longer be used.
     pub(crate) fn is_over(&self) -> bool {
         self.service.is_closed() || self.service.peer().is_transport_closed() || self.flow.is_over()
     }
 
-    /// The tools that the server declares. They are asked for once, and again after it said that they changed.
+    /// The tools that the server declares. They are requested once, and again after the server says that they changed.
     pub(crate) async fn tools(&self) -> Result<Arc<Vec<DeclaredTool>>, Trouble> {
         let known = self.tools.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match known {
             Some(known) if !self.changed.load(Ordering::SeqCst) => return Ok(known),
             _ => {}
         }
-        // It may say so again while the list is on its way. A list that does not come counts for nothing.
+        // The flag is cleared first, because the tools may change again during the request. If the request fails or is
+        // dropped, `again` sets the flag.
         self.changed.store(false, Ordering::SeqCst);
         let again = Again { changed: &self.changed, is_needed: true };
         let tools = Arc::new(self.listed().await?);
@@ -157,7 +158,8 @@ impl Connection {
         Err(Trouble::Unusable { server: self.server.clone(), reason })
     }
 
-    /// A page of the list, and where it goes on. One tool that is not as the protocol says does not spoil the others.
+    /// A page of the list, and the cursor of the next page. Tools are returned as plain JSON, so one malformed tool
+    /// does not invalidate the others.
     async fn page(&self, page: PaginatedRequestParams) -> Result<(Vec<Value>, Option<String>), Trouble> {
         let request = ClientRequest::ListToolsRequest(RequestOptionalParam::with_param(page));
         let result = match self.asked(self.service.peer().send_request(request)).await? {
@@ -166,14 +168,14 @@ impl Connection {
             _ => Value::Null,
         };
         let Some(tools) = result.get("tools").and_then(Value::as_array) else {
-            let reason = "what it sends as the list of its tools is none.".to_owned();
+            let reason = "its answer contains no list of tools.".to_owned();
             return Err(Trouble::Unusable { server: self.server.clone(), reason });
         };
         let next = result.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
         Ok((tools.clone(), next))
     }
 
-    /// The answer to a request, unless too much data comes first.
+    /// The answer to a request. Fails if the server sends too much data before it.
     async fn asked<T>(&self, request: impl Future<Output = Result<T, ServiceError>>) -> Result<T, Trouble> {
         let answered = tokio::select! {
             biased;
@@ -186,7 +188,7 @@ impl Connection {
         }
     }
 
-    /// Calls a tool that is what the person confirmed.
+    /// Calls a tool, if the server still declares it exactly as the person confirmed it.
     pub(crate) async fn call(&self, tool: &DeclaredTool, arguments: &Value, cap: usize) -> Result<Answer, Trouble> {
         let (server, name) = (self.server.clone(), tool.name.clone());
         match self.tools().await?.iter().find(|now| now.name == tool.name) {
@@ -232,10 +234,10 @@ impl Connection {
         }
     }
 
-    /// Ends the connection and the process.
+    /// Closes the connection and ends the process.
     pub(crate) async fn end(self) {
         let Self { mut service, process, .. } = self;
-        // Closes its stdin.
+        // This closes the stdin of the process.
         let _closed = service.close_with_timeout(FAREWELL).await;
         drop(service);
         if let Some(process) = process {
@@ -244,7 +246,7 @@ impl Connection {
     }
 }
 
-/// A call without an answer. If nobody waits for the answer any more, the server is told, so that it can stop.
+/// A call without an answer. If it is dropped, the server gets a cancellation, so that it can stop.
 struct OpenCall {
     peer: Peer<RoleClient>,
     id: Option<RequestId>,
@@ -257,14 +259,14 @@ impl Drop for OpenCall {
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
                 if let Err(error) = peer.notify_cancelled(CancelledNotificationParam::new(Some(id), None)).await {
-                    tracing::debug!(%error, "a server does not learn that a call was cancelled");
+                    tracing::debug!(%error, "can't notify a server that a call was cancelled");
                 }
             });
         }
     }
 }
 
-/// Says that the tools must be asked for again, unless a list comes.
+/// Requests the tools again later, unless `came` says that a list came.
 struct Again<'a> {
     changed: &'a AtomicBool,
     is_needed: bool,
@@ -284,7 +286,7 @@ impl Drop for Again<'_> {
     }
 }
 
-/// Whether the files of a server's program are as they were confirmed.
+/// Checks that the files of a server's program are as the person confirmed them.
 fn unaltered(settings: &ServerSettings, ground: &Ground, files: &Files) -> Result<(), Trouble> {
     let now = ground.files(settings);
     let differs = |path: &&PathBuf| now.get(*path) != files.get(*path);
@@ -300,7 +302,7 @@ fn unaltered(settings: &ServerSettings, ground: &Ground, files: &Files) -> Resul
     }
 }
 
-/// Both revisions of the protocol: without sessions, and before that with a handshake.
+/// Offers both revisions of the protocol: the newer one without sessions, and the older one with a handshake.
 fn either_revision() -> ClientLifecycleMode {
     ClientLifecycleMode::Auto {
         preferred_versions: vec![ProtocolVersion::V_2026_07_28],
@@ -309,7 +311,7 @@ fn either_revision() -> ClientLifecycleMode {
 }
 
 fn http_client() -> Result<reqwest::Client, String> {
-    // Another crate may have chosen one.
+    // This fails if another crate has installed a provider already, which is fine.
     let _chosen = rustls::crypto::ring::default_provider().install_default();
     let redirects = reqwest::redirect::Policy::none();
     reqwest::Client::builder()
@@ -324,7 +326,7 @@ fn config(address: &ServerAddress) -> Result<StreamableHttpClientTransportConfig
         let header = reqwest::header::HeaderName::from_bytes(name.as_bytes());
         let value = reqwest::header::HeaderValue::from_str(value);
         let (Ok(header), Ok(mut value)) = (header, value) else {
-            return Err(format!("the header `{name}` is not one that can be sent."));
+            return Err(format!("the header `{name}` can't be sent: its name or value is invalid."));
         };
         value.set_sensitive(true);
         headers.insert(header, value);
@@ -343,7 +345,7 @@ fn initial(error: &ClientInitializeError) -> String {
     match error {
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => initial(fallback),
         ClientInitializeError::ExpectedInitResponse(_) | ClientInitializeError::ExpectedInitResult(_) => {
-            "its first message was no answer".to_owned()
+            "its first message was not an answer".to_owned()
         }
         ClientInitializeError::TransportError { error, .. } => chain(&*error.error),
         other => chain(other),

@@ -1,4 +1,4 @@
-//! Tools as a server declares them, and as models and skills know them.
+//! Tools as a server declares them, and as models and skills see them.
 
 use callsheet_core::nouns::{BlobId, RepeatClass, ToolEffect, ToolSpec};
 use callsheet_core::visible::visible;
@@ -10,22 +10,22 @@ use crate::limits::{DESCRIPTION, NAME, SCHEMA, TOLD, TOLD_PART};
 use crate::settings::ServerSettings;
 use crate::words::say;
 
-/// A tool in a server's own words. A person confirms all of it.
+/// A tool as its server declares it. A person confirms all of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeclaredTool {
-    /// Its name at the server.
+    /// The name that the server uses.
     pub name: String,
-    /// Its description.
+    /// The description.
     pub description: String,
-    /// JSON Schema of its arguments.
+    /// The JSON Schema of the arguments.
     pub schema: Value,
 }
 
-/// A name as models and skills write it: `SERVER__TOOL`.
+/// The name that models and skills use: `SERVER__TOOL`.
 pub fn canonical_name(server: &str, tool: &str) -> String {
     let mut name = String::new();
     for c in server.chars().map(plain) {
-        // Two in a row end the server's part.
+        // `__` separates server and tool, so the server's part contains no two in a row.
         if c != '_' || !name.ends_with('_') {
             name.push(c);
         }
@@ -40,7 +40,7 @@ fn plain(c: char) -> char {
 }
 
 impl DeclaredTool {
-    /// A tool as a server lists it. What is missing or of another kind is left to [`Self::fault`].
+    /// Reads a tool from a server's list. [`Self::fault`] later reports what is missing or of the wrong type.
     pub(crate) fn of(listed: Value) -> Self {
         let text = |value: Option<&Value>| match value {
             Some(Value::String(text)) => text.clone(),
@@ -52,17 +52,17 @@ impl DeclaredTool {
         Self { name, description, schema }
     }
 
-    /// The hash of all that was declared, and of the place of the server.
+    /// The hash of the declaration and of the server's place.
     fn hash(&self, place: &BlobId) -> BlobId {
         BlobId::of(&serde_json::to_vec(&(place, self)).unwrap_or_default())
     }
 
-    /// Why it cannot be used, in words for a person.
+    /// Tells a person why the tool cannot be used. `None` if it can.
     pub fn fault(&self) -> Option<String> {
         let schema = serde_json::to_string(&self.schema).map_or(usize::MAX, |text| text.len());
         let known = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
         if self.name.is_empty() || self.name.len() > NAME || !self.name.chars().all(known) {
-            return Some(format!("its name is not made of 1 to {NAME} letters, digits, `_`, `-`, `.` and `/`"));
+            return Some(format!("its name must have 1 to {NAME} letters, digits, `_`, `-`, `.` and `/`"));
         }
         if self.description.len() > DESCRIPTION {
             return Some(format!("its description has more than {DESCRIPTION} bytes"));
@@ -71,7 +71,7 @@ impl DeclaredTool {
             return Some(format!("the schema of its arguments has more than {SCHEMA} bytes"));
         }
         if !self.schema.is_object() {
-            return Some("it has no schema of its arguments".to_owned());
+            return Some("it has no schema for its arguments".to_owned());
         }
         if let Some(why) = expansion_fault(&self.schema) {
             return Some(format!("the schema of its arguments can't be used: {why}"));
@@ -81,7 +81,7 @@ impl DeclaredTool {
         Some(format!("the schema of its arguments can't be used: {error}"))
     }
 
-    /// What a run must know about it. Only the person says that a tool reads: the hints of a server are a stranger's.
+    /// The tool as a run knows it. Only the person can say that a tool only reads. The server's own hints do not count.
     pub fn spec(&self, server: &ServerSettings) -> ToolSpec {
         let reads = server.reads.contains(&self.name);
         let name = canonical_name(&server.name, &self.name);
@@ -89,7 +89,7 @@ impl DeclaredTool {
         let mut parameters = self.schema.clone();
         clean(&mut parameters);
         ToolSpec {
-            // Claude's name for it.
+            // The name in skills written for Claude.
             aliases: vec![format!("mcp__{name}")],
             description: say("description", &[("server", &visible(&server.name)), ("description", &description)]),
             parameters,
@@ -103,7 +103,7 @@ impl DeclaredTool {
     }
 }
 
-/// Cuts and cleans the descriptions in a schema. Everything that decides what fits stays.
+/// Shortens the descriptions in a schema and makes their invisible characters visible. What validates stays unchanged.
 fn clean(schema: &mut Value) {
     match schema {
         Value::Object(map) => {

@@ -1,5 +1,5 @@
-//! How large a schema becomes when each reference is replaced by what it refers to. A check of arguments follows
-//! references without memory, so a small schema that doubles itself again and again would hold a run up for years.
+//! Computes how large a schema becomes when each reference is replaced by its target. The validator follows every
+//! reference anew. So a small schema whose parts each refer twice to the next one could keep a run busy for years.
 
 use std::collections::BTreeMap;
 
@@ -7,21 +7,21 @@ use serde_json::Value;
 
 use crate::limits::{EXPANSION, REFERENCES};
 
-/// Why a schema takes too long to check, in words for a person.
+/// Tells a person why validating against a schema could take too long. `None` if it is fast enough.
 pub(crate) fn expansion_fault(schema: &Value) -> Option<String> {
     let mut expansion = Expansion { schema, sizes: BTreeMap::new(), open: Vec::new() };
     match expansion.size(schema, true) {
         Ok(size) if size <= EXPANSION => None,
-        Ok(_) => Some(format!("its references stand for more than {EXPANSION} parts")),
+        Ok(_) => Some(format!("its references expand to more than {EXPANSION} parts")),
         Err(fault) => Some(fault),
     }
 }
 
 struct Expansion<'a> {
     schema: &'a Value,
-    /// Sizes of what references refer to.
+    /// The sizes of the targets of references.
     sizes: BTreeMap<&'a str, u64>,
-    /// The references that lead here.
+    /// The references that were followed to get here.
     open: Vec<&'a str>,
 }
 
@@ -33,7 +33,7 @@ impl<'a> Expansion<'a> {
                 for (key, inner) in map {
                     let part = match (key.as_str(), inner.as_str()) {
                         ("$ref", Some(to)) => self.referred(to)?,
-                        // What follows could be about another document, and a reference then means something else.
+                        // Inside another document, the same reference would have another target.
                         ("$dynamicRef" | "$recursiveRef", Some(_)) => return Err(format!("it uses `{key}`")),
                         ("$id" | "id", Some(_)) if !is_root && (key == "$id" || self.is_old()) => {
                             return Err(format!("a part of it has an `{key}`"));
@@ -57,14 +57,14 @@ impl<'a> Expansion<'a> {
         if let Some(known) = self.sizes.get(to) {
             return Ok(*known);
         }
-        // A part that contains itself goes as deep as the arguments do.
+        // A part that contains itself is followed only as deep as the arguments are nested.
         if self.open.contains(&to) {
             return Ok(1);
         }
         if self.open.len() >= REFERENCES {
             return Err(format!("it has more than {REFERENCES} references in a row"));
         }
-        let unknown = || format!("its reference `{}` leads to no part of it", to.chars().take(80).collect::<String>());
+        let unknown = || format!("its reference `{}` has no target in it", to.chars().take(80).collect::<String>());
         let pointer = to.strip_prefix('#').ok_or_else(unknown)?;
         let target = self.schema.pointer(pointer).ok_or_else(unknown)?;
         self.open.push(to);
@@ -74,7 +74,7 @@ impl<'a> Expansion<'a> {
         size
     }
 
-    /// Whether the schema is of a draft in which `id` names a document.
+    /// Whether the schema uses a draft in which `id` begins a new document.
     fn is_old(&self) -> bool {
         self.schema.get("$schema").and_then(Value::as_str).is_some_and(|draft| draft.contains("draft-04"))
     }

@@ -1,4 +1,4 @@
-//! Limits what a server may send: the size of one message, and all bytes of a call.
+//! Limits what a server may send: the size of one message, and the bytes of one call.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,39 +10,39 @@ use tokio::sync::Notify;
 
 use crate::limits::{FLOOD, MESSAGE, REOPENED};
 
-/// How much was read, shared by the reader and whoever calls.
+/// Counts what was read. The reader and the caller share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Flow(Arc<Counts>);
 
 #[derive(Debug, Default)]
 struct Counts {
     since: AtomicUsize,
-    /// Streams that were opened again since the call began.
+    /// How many streams were reopened since the call began.
     reopened: AtomicUsize,
     over: AtomicBool,
     exceeded: Notify,
 }
 
 impl Flow {
-    /// A call begins.
+    /// Resets the counts, because a call begins.
     pub(crate) fn begin(&self) {
         self.0.since.store(0, Ordering::Relaxed);
         self.0.reopened.store(0, Ordering::Relaxed);
     }
 
-    /// Bytes have come. False if they are too many.
+    /// Counts received bytes. Returns false if they are too many.
     pub(crate) fn took(&self, bytes: usize) -> bool {
         let since = self.0.since.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
         since <= FLOOD || self.exceed()
     }
 
-    /// A stream is opened again. False if that happens too often.
+    /// Counts a reopened stream. Returns false if there are too many.
     pub(crate) fn reopens(&self) -> bool {
         let reopened = self.0.reopened.fetch_add(1, Ordering::Relaxed).saturating_add(1);
         reopened <= REOPENED || self.exceed()
     }
 
-    /// A limit is exceeded. Returns false.
+    /// Records that a limit is exceeded. Returns false.
     fn exceed(&self) -> bool {
         self.0.over.store(true, Ordering::Relaxed);
         self.0.exceeded.notify_waiters();
@@ -65,7 +65,7 @@ impl Flow {
     }
 }
 
-/// A reader that fails when too much comes.
+/// A reader that fails when it reads too much.
 pub(crate) struct Metered<R> {
     inner: R,
     line: usize,

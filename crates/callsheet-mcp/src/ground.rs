@@ -1,4 +1,4 @@
-//! Where a server's program comes from and starts, and which of its files commands could rewrite (spec 13.1).
+//! Where a server's program comes from, where it starts, and which of its files commands could rewrite (spec 13.6).
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -10,24 +10,24 @@ use callsheet_runtime::paths::{ever_changeable, firm, host_folders, is_below, pl
 
 use crate::settings::{Reach, ServerProgram, ServerSettings};
 
-/// Files that a server's program is made of and that commands could rewrite, with the hashes of their contents.
+/// The files of a server's program that commands could rewrite, with the hashes of their contents.
 pub type Files = BTreeMap<PathBuf, BlobId>;
 
 /// The folders around a server.
 #[derive(Clone, Debug)]
 pub struct Ground {
-    /// The project.
+    /// The project folder.
     pub project: PathBuf,
-    /// The folder that a server of the user's configuration starts in. Nothing of a project is in it.
+    /// The folder in which a server of the user's configuration starts. It contains no files of a project.
     pub apart: PathBuf,
-    /// The notes about commands. They say where commands could ever write.
+    /// The notes about commands, which record where commands could ever write.
     pub notes: PathBuf,
-    /// Where the server's stderr goes.
+    /// The log that gets the server's stderr.
     pub log: Option<PathBuf>,
 }
 
 impl Ground {
-    /// The folder that a program starts in.
+    /// The folder in which a program starts.
     pub(crate) fn folder(&self, settings: &ServerSettings, program: &ServerProgram) -> PathBuf {
         match (&program.folder, &settings.project) {
             (Some(folder), _) => self.project.join(folder),
@@ -36,12 +36,12 @@ impl Ground {
         }
     }
 
-    /// The files of a server that commands could rewrite: of the program and its arguments, those that are in a folder
-    /// that commands of any project could ever change, or lead through one.
+    /// The files of a server that commands could rewrite. These are the program and the arguments whose path is in, or
+    /// leads through, a folder that commands of any project could ever change.
     pub fn files(&self, settings: &ServerSettings) -> Files {
         let Reach::Program(program) = &settings.reach else { return Files::new() };
         let (folder, changeable) = (self.folder(settings, program), self.changeable());
-        // A program without a folder comes from `PATH`.
+        // A command without a `/` comes from `PATH`.
         let named = Some(&program.command).filter(|command| command.contains('/'));
         let paths = named.into_iter().chain(&program.args).map(|word| folder.join(word));
         let theirs = |path: &PathBuf| is_below(&plain(path), &changeable) || firm(path, &changeable).is_none();
@@ -49,7 +49,7 @@ impl Ground {
         paths.filter(theirs).filter_map(hashed).collect()
     }
 
-    /// The program to start. `None` if no folder of the `PATH` has it into which no command can have put it.
+    /// The program to start. `None` if no folder of the `PATH` has it, not counting folders that commands could change.
     pub(crate) fn executable(&self, command: &str, folder: &Path, path: &OsStr) -> Option<PathBuf> {
         if command.contains('/') {
             return Some(folder.join(command));
@@ -62,7 +62,7 @@ impl Ground {
         host_folders(path, &changeable).into_iter().map(|folder| folder.join(command)).find(is_program)
     }
 
-    /// A `PATH` without folders into which a command can have put a program.
+    /// The `PATH` without the folders that commands could change.
     pub(crate) fn path(&self, path: &OsStr) -> OsString {
         std::env::join_paths(host_folders(path, &self.changeable())).unwrap_or_default()
     }

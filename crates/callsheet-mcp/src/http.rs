@@ -1,4 +1,4 @@
-//! Requests to an address, with a limit on what comes back through streams.
+//! Requests to a server's address, with a limit on what its streams send.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use sse_stream::Sse;
 
 use crate::flow::Flow;
 
-/// What an event counts besides its text.
+/// How many bytes an event counts in addition to its text.
 const EVENT: usize = 64;
 
-/// A client that counts what streams bring, and how often they break off.
+/// A client that counts the bytes of streams, and how often streams are reopened.
 #[derive(Clone)]
 pub(crate) struct MeteredClient {
     client: reqwest::Client,
@@ -136,7 +136,7 @@ mod tests {
     use crate::settings::{Reach, ServerAddress, ServerSettings};
     use crate::trouble::Trouble;
 
-    /// The method, the message and whether more can come.
+    /// Reads a request: its method and its message. `None` if the connection has ended.
     fn request(reader: &mut BufReader<TcpStream>) -> Option<(String, Value)> {
         let (mut line, mut length) = (String::new(), 0);
         reader.read_line(&mut line).ok().filter(|count| *count > 0)?;
@@ -161,7 +161,7 @@ mod tests {
         write!(stream, "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n\r\n{body}")
     }
 
-    /// A server whose call streams this text again and again, up to a number of times.
+    /// The address of a server that answers a call with a stream of this event, repeated `times` times.
     fn address(event: String, times: usize) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();

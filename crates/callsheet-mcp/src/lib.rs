@@ -1,5 +1,6 @@
-//! Model Context Protocol (spec 13): tools of servers that a person configured, and Callsheet as a server. What a server says is data. It gains
-//! nothing that the person did not confirm, and no type of the protocol's library leaves this crate.
+//! Model Context Protocol (spec 13): tools of servers that a person configured, and Callsheet as a server. This crate
+//! treats everything a server sends as data: a server gains nothing that the person did not confirm. The types of the
+//! protocol library stay inside this crate.
 
 mod connection;
 mod declared;

@@ -1,14 +1,14 @@
-//! All limits on what a server may say and do.
+//! All limits on what a server may send and do.
 
 use std::time::Duration;
 
-/// Largest message of a server in bytes.
+/// Largest message from a server, in bytes.
 pub(crate) const MESSAGE: usize = 8 << 20;
 
-/// Most bytes that a server may send from the start of one call to the start of the next one.
+/// Most bytes that a server may send between the start of one call and the start of the next.
 pub(crate) const FLOOD: usize = 64 << 20;
 
-/// Most bytes of stderr that are kept of one process. The rest is read and dropped.
+/// Most bytes of one process's stderr that are kept. The rest is read and dropped.
 pub(crate) const LOG: u64 = 1 << 20;
 
 /// Most bytes of stderr that a message shows.
@@ -29,8 +29,8 @@ pub(crate) const DESCRIPTION: usize = 16 << 10;
 /// Most bytes of a declared schema.
 pub(crate) const SCHEMA: usize = 32 << 10;
 
-/// Most parts of a declared schema once each reference is replaced by what it refers to. A check of arguments can visit
-/// all of them.
+/// Most parts of a declared schema after each reference is replaced by its target. Validating arguments can visit all
+/// of them.
 pub(crate) const EXPANSION: u64 = 100_000;
 
 /// Most references in a row in a declared schema.
@@ -39,25 +39,26 @@ pub(crate) const REFERENCES: usize = 64;
 /// Most characters of a tool's description that a model reads.
 pub(crate) const TOLD: usize = 1_024;
 
-/// Most characters of the description of a part of its arguments that a model reads.
+/// Most characters that a model reads of a description inside a tool's schema.
 pub(crate) const TOLD_PART: usize = 300;
 
 /// How long a server may take to start and to list its tools, unless its settings say otherwise.
 pub(crate) const START: Duration = Duration::from_secs(60);
 
-/// How often a stream of a server may break off and be opened again during one call.
+/// How often the streams of a server may break off and be reopened during one call.
 pub(crate) const REOPENED: usize = 16;
 
-/// How long it waits before that.
+/// How long to wait before a stream is reopened.
 pub(crate) const REOPEN: Duration = Duration::from_secs(1);
 
-/// How often a run connects to one server. Each time its process may start twice: a second time for the older revision.
+/// How often a run may connect to one server. Each time, its process may start twice: the second time for the older
+/// revision of the protocol.
 pub(crate) const STARTS: usize = 3;
 
-/// How long a server has to end by itself, and again after it was asked to.
+/// How long a server has to exit by itself, and again after it is signalled to.
 pub(crate) const FAREWELL: Duration = Duration::from_millis(500);
 
-/// How many runs that one program started may be at work at the same time.
+/// How many runs of one program may be in progress at the same time.
 pub const RUNS: usize = 8;
 
 /// Most characters of an error that a server returns.

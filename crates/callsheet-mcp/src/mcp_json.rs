@@ -1,4 +1,4 @@
-//! Reads `.mcp.json`, the form in which projects name their servers.
+//! Reads `.mcp.json`, the file in which projects name their servers.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use crate::settings::{Reach, ServerAddress, ServerProgram, ServerSettings};
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct McpJson {
-    /// Its servers by name. Variables are not filled in.
+    /// The servers, sorted by name. Variables are not replaced yet.
     pub servers: Vec<ServerSettings>,
-    /// What cannot be used, in words for a person.
+    /// Tells a person what cannot be used, and why.
     pub faults: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ struct WrittenServer {
     disabled: bool,
 }
 
-/// Reads the text of a file. What it cannot use, it reports.
+/// Reads the text of a file. Reports what cannot be used, and keeps the rest.
 pub fn read_mcp_json(text: &str) -> McpJson {
     let mut read = McpJson::default();
     let servers = match serde_json::from_str::<Value>(text) {
@@ -72,7 +72,7 @@ pub fn read_mcp_json(text: &str) -> McpJson {
     read
 }
 
-/// How a server is reached; `None` if it is disabled.
+/// How a server is reached. `None` if it is disabled.
 fn reach(written: WrittenServer) -> Result<Option<Reach>, String> {
     if written.disabled {
         return Ok(None);
@@ -87,8 +87,8 @@ fn reach(written: WrittenServer) -> Result<Option<Reach>, String> {
         (None | Some("http" | "streamable-http" | "streamableHttp"), None, Some(url)) => {
             Ok(Some(Reach::Address(ServerAddress { url, headers: written.headers })))
         }
-        (Some("sse"), ..) => Err("its type `sse` is outdated; ask for its address for streamable HTTP".to_owned()),
-        _ => Err("it needs either a `command` or a `url`, and a `type` of stdio or http".to_owned()),
+        (Some("sse"), ..) => Err("its type `sse` is outdated; use the server's address for streamable HTTP".to_owned()),
+        _ => Err("it needs either a `command` or a `url`; its `type` can be `stdio` or `http`".to_owned()),
     }
 }
 

@@ -1,4 +1,5 @@
-//! The process of a server: its own group, few variables, its stderr in a log. It ends with the run.
+//! The process of a server. It has its own process group, gets few variables, writes its stderr to a log, and ends with
+//! the run.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -17,7 +18,7 @@ use crate::ground::Ground;
 use crate::limits::{FAREWELL, LAST_WORDS, LOG};
 use crate::settings::{ServerProgram, ServerSettings};
 
-/// Variables that a server sees besides those of its settings: where programs, homes and certificates are, and languages.
+/// The variables that a server gets besides those of its settings, such as paths, locale, proxies and certificates.
 const INHERITED: [&str; 25] = [
     "PATH",
     "HOME",
@@ -46,7 +47,7 @@ const INHERITED: [&str; 25] = [
     "DISPLAY",
 ];
 
-/// Whether every server sees this variable.
+/// Whether every server gets this variable.
 pub fn is_shared(variable: &str) -> bool {
     INHERITED.contains(&variable)
 }
@@ -57,7 +58,7 @@ pub(crate) struct Process {
     child: Child,
     group: Option<Pid>,
     words: LastWords,
-    /// Reads its stderr.
+    /// The task that reads its stderr.
     reader: Option<JoinHandle<()>>,
 }
 
@@ -99,7 +100,7 @@ impl Process {
         let executable = ground.executable(&program.command, &folder, &path).ok_or_else(|| {
             std::io::Error::new(
                 std::io::ErrorKind::NotFound,
-                "no folder of PATH has it, besides those that commands write to",
+                "it is in no folder of PATH, not counting folders that commands can write to",
             )
         })?;
         let mut child = Command::new(executable)
@@ -127,9 +128,9 @@ impl Process {
         Ok((process, stdout, stdin))
     }
 
-    /// How it ended, if it did, and what it wrote last.
+    /// How the process ended, if it has, and the end of its stderr.
     pub(crate) async fn said(&mut self) -> String {
-        // Its status and its last words may come a moment later than the end of its output.
+        // The exit status and the last of stderr may arrive a moment after the end of stdout.
         let status = tokio::time::timeout(FAREWELL, self.child.wait()).await;
         if let (Ok(_), Some(reader)) = (&status, self.reader.take()) {
             let _open_elsewhere = tokio::time::timeout(FAREWELL, reader).await;
@@ -137,13 +138,13 @@ impl Process {
         let how = match status {
             Ok(Ok(status)) => status.to_string(),
             Ok(Err(error)) => error.to_string(),
-            Err(_) => "it still ran".to_owned(),
+            Err(_) => "it was still running".to_owned(),
         };
         let words = self.words.text();
         if words.is_empty() { how } else { format!("{how}: {words}") }
     }
 
-    /// Ends it: its stdin is closed, then it is asked to end, then it is killed with all that it started.
+    /// Ends the process, whose stdin is closed already. Waits for it, then asks its group to terminate, then kills it.
     pub(crate) async fn end(&mut self) {
         if tokio::time::timeout(FAREWELL, self.child.wait()).await.is_err() {
             self.signal(Signal::TERM);
@@ -153,7 +154,7 @@ impl Process {
     }
 
     fn signal(&self, signal: Signal) {
-        // The group may have ended.
+        // The group may have ended already.
         let _gone = self.group.map(|group| kill_process_group(group, signal));
     }
 }
@@ -164,7 +165,7 @@ impl Drop for Process {
     }
 }
 
-/// The log of a server, which a new process continues unless it is long.
+/// Opens the log of a server to append to it. A log that is too long is emptied first.
 fn opened(path: &Path, command: &str) -> Option<std::fs::File> {
     let open = || {
         create_private_folder(path.parent().unwrap_or(Path::new(".")))?;
@@ -175,10 +176,10 @@ fn opened(path: &Path, command: &str) -> Option<std::fs::File> {
         writeln!(file, "--- {command}, process of {}", std::process::id())?;
         Ok::<_, std::io::Error>(file)
     };
-    open().inspect_err(|error| tracing::warn!(%error, path = %path.display(), "no log of a server")).ok()
+    open().inspect_err(|error| tracing::warn!(%error, path = %path.display(), "a server's log can't be opened")).ok()
 }
 
-/// Reads stderr to its end, so that the server never waits for a reader.
+/// Reads stderr to its end, so that a full pipe never blocks the server.
 async fn keep(stderr: ChildStderr, mut log: Option<std::fs::File>, words: LastWords) {
     let mut stderr = BufReader::new(stderr);
     let mut buffer = vec![0; 8 << 10];

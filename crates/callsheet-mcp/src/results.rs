@@ -1,4 +1,4 @@
-//! Results of calls as text for a model.
+//! Turns results of calls into text for a model.
 
 use callsheet_core::visible::visible_line;
 use rmcp::model::{ContentBlock, ResourceContents};
@@ -7,21 +7,21 @@ use serde_json::Value;
 
 use crate::words::say;
 
-/// What a call gave.
+/// The outcome of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// Its result.
     Result(String),
-    /// The tool says that it failed.
+    /// The tool reports that it failed.
     Failed(String),
 }
 
-/// The text of a result, at most `cap` bytes and a note. A block of an unknown kind is named.
+/// The text of a result: at most `cap` bytes, and a note if more was cut. Blocks without text are only named.
 pub(crate) fn answer(result: &Value, cap: usize) -> Answer {
     let blocks = result.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let read = blocks.iter().map(|block| ContentBlock::deserialize(block).map_err(|_| block)).collect::<Vec<_>>();
     let mut parts: Vec<String> = read.iter().map(|read| read.as_ref().map_or_else(|odd| unknown(odd), block)).collect();
-    // Servers repeat structured content as text for models, often in another form.
+    // Servers usually repeat structured content as text for models, so the text is enough.
     let has_text = read.iter().any(|block| matches!(block, Ok(ContentBlock::Text(_))));
     if let Some(structured) = result.get("structuredContent").filter(|_| !has_text) {
         parts.push(serde_json::to_string_pretty(structured).unwrap_or_default());

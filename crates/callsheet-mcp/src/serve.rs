@@ -1,4 +1,5 @@
-//! Callsheet as a server: other programs start runs, look at them and, if the person allowed it, answer (spec 13.5).
+//! Callsheet as a server (spec 13.5). Other programs start runs and look at them. If the person allows it, they also
+//! approve and answer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,29 +28,29 @@ const LISTED: usize = 20;
 pub struct RunServer {
     runs: Arc<dyn RunControl>,
     starter: Arc<dyn RunStarter>,
-    /// Whether the person lets this program approve and answer.
+    /// Whether the person allows this program to approve and answer.
     may_approve: bool,
-    /// The runs that it started.
+    /// The runs that this program started.
     own: Arc<Mutex<BTreeSet<RunId>>>,
 }
 
 impl RunServer {
-    /// A server of these runs.
+    /// A server for one program, which may see these runs.
     pub fn new(runs: Arc<dyn RunControl>, starter: Arc<dyn RunStarter>, may_approve: bool) -> Self {
         Self { runs, starter, may_approve, own: Arc::default() }
     }
 
-    /// Serves the program at stdin and stdout until it leaves.
+    /// Serves the program over stdin and stdout until it disconnects.
     ///
     /// # Errors
-    /// It does not speak the protocol.
+    /// The program does not speak the protocol.
     pub async fn serve(self) -> Result<(), String> {
         let transport = (tokio::io::stdin(), tokio::io::stdout());
         let running = serve_server(self, transport).await.map_err(|error| error.to_string())?;
         running.waiting().await.map(drop).map_err(|error| error.to_string())
     }
 
-    /// What a call gives: a value, or words on what is wrong.
+    /// Carries out a call. Returns a value, or an error that says what is wrong.
     fn call(&self, name: &str, arguments: Value) -> Result<Value, String> {
         match name {
             "run" => self.start(given(arguments)?),
@@ -91,7 +92,7 @@ impl RunServer {
         Ok(json!({ "run": run }))
     }
 
-    /// Without the right to decide, a program stops only what it started.
+    /// Stops a run. A program that may not approve can stop only the runs that it started.
     fn cancel(&self, run: &str) -> Result<Value, String> {
         let run = self.found(run)?.run;
         let is_own = self.own.lock().unwrap_or_else(PoisonError::into_inner).contains(&run);
@@ -185,7 +186,7 @@ impl RunServer {
         self.order(&run, RunCommand::Reply { to: question.asking, text })
     }
 
-    /// Gives a command. A run that waits with nobody at work is resumed.
+    /// Sends a command to a run. If no process drives the run, resumes it, unless the command stops it.
     fn order(&self, run: &RunId, command: RunCommand) -> Result<Value, String> {
         let resumes = !matches!(command, RunCommand::Stop);
         let order = Order::new(AnsweredBy::Client, command).map_err(words)?;
@@ -199,7 +200,7 @@ impl RunServer {
     }
 }
 
-/// What waits, all that a person would see of it.
+/// A waiting approval, with everything that a person would see of it.
 fn approval(view: &GateView) -> Value {
     let writers: Vec<Value> = view
         .writers
@@ -220,7 +221,7 @@ fn approval(view: &GateView) -> Value {
     })
 }
 
-/// The value without known keys, as every surface shows it (spec 11.16).
+/// The value with known keys masked, as in all output (spec 11.16).
 fn shown(value: &Value) -> serde_json::Result<Value> {
     serde_json::from_str(Shown::json(&value.to_string()).as_str())
 }

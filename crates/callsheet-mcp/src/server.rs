@@ -1,4 +1,4 @@
-//! A server of a run: started at the first call, started again if it ended, ended with the run.
+//! A server of a run. It starts at the first call, starts again if it has ended, and ends with the run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,20 +29,20 @@ struct State {
 }
 
 impl Server {
-    /// A server. Starts nothing. Its program starts only as long as its files are these.
+    /// A server. This starts nothing. Later, the program starts only while its files match `files`.
     pub fn new(settings: ServerSettings, ground: Ground, files: Files) -> Self {
         Self { settings, ground, files, state: Mutex::default() }
     }
 
-    /// What it was made from.
+    /// The settings of the server.
     pub fn settings(&self) -> &ServerSettings {
         &self.settings
     }
 
-    /// The tools that it declares now.
+    /// The tools that the server declares now.
     ///
     /// # Errors
-    /// It cannot be reached, or does not answer.
+    /// The server cannot be reached, or does not answer.
     pub async fn tools(&self) -> Result<Vec<DeclaredTool>, Trouble> {
         let listed = async { self.connection().await?.tools().await };
         let late = Trouble::Slow { server: self.settings.name.clone(), seconds: self.settings.start.as_secs() };
@@ -50,7 +50,7 @@ impl Server {
         Ok(tools.to_vec())
     }
 
-    /// Calls a tool. A server that does not answer in time is ended, since later calls would wait as well.
+    /// Calls a tool. Ends a server that does not answer in time, because later calls would also wait.
     pub(crate) async fn call(
         &self,
         tool: &DeclaredTool,
@@ -75,7 +75,7 @@ impl Server {
         }
     }
 
-    /// Ends what it started.
+    /// Closes the connection and ends the process, if there is one.
     pub async fn end(&self) {
         let connection = self.state.lock().await.connection.take();
         if let Some(connection) = connection.and_then(Arc::into_inner) {
@@ -84,11 +84,11 @@ impl Server {
     }
 
     async fn drop_connection(&self) {
-        // A call that waits for it ends with an error, and the last one to let go of it kills the process.
+        // Calls that still wait on this connection fail. When the last of them drops it, the process is killed.
         drop(self.state.lock().await.connection.take());
     }
 
-    /// The connection, made if there is none.
+    /// The connection. Opens one if there is none.
     async fn connection(&self) -> Result<Arc<Connection>, Trouble> {
         let mut state = self.state.lock().await;
         if let Some(connection) = state.connection.as_ref().filter(|connection| !connection.is_over()) {

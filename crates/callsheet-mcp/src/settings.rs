@@ -1,4 +1,4 @@
-//! Which servers there are and how they are reached, as a person or a project's file says.
+//! The settings of servers, from the user's configuration or a project's file.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -16,19 +16,19 @@ use crate::limits::START;
 /// A server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerSettings {
-    /// Its name as it was written.
+    /// The name as it is written in the file.
     pub name: String,
-    /// The project whose file names it. `None` means the user's own configuration.
+    /// The project whose file names the server. `None` means the user's own configuration.
     pub project: Option<PathBuf>,
-    /// How it is reached.
+    /// How to reach the server.
     pub reach: Reach,
-    /// Tools that, as the person says, only read.
+    /// The tools that only read, according to the person.
     pub reads: Vec<String>,
-    /// How long it may take to start.
+    /// How long the server may take to start.
     pub start: Duration,
 }
 
-/// How a server is reached.
+/// How to reach a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// A program that speaks over its stdin and stdout.
@@ -44,10 +44,10 @@ pub struct ServerProgram {
     pub command: String,
     /// Its arguments.
     pub args: Vec<String>,
-    /// Variables that it sees besides the usual ones.
+    /// Variables that it gets besides the usual ones.
     pub variables: BTreeMap<String, String>,
-    /// The folder that it starts in; a relative one is below the project. `None` means the project for a server that a
-    /// project names, and otherwise an empty folder of Callsheet.
+    /// The folder in which it starts. A relative path is below the project. `None` means the project if a project names
+    /// the server, and otherwise an empty folder that Callsheet makes.
     pub folder: Option<PathBuf>,
 }
 
@@ -56,12 +56,12 @@ pub struct ServerProgram {
 pub struct ServerAddress {
     /// The address.
     pub url: String,
-    /// Headers of every request.
+    /// Headers that every request carries.
     pub headers: BTreeMap<String, String>,
 }
 
 impl ServerAddress {
-    /// Whether requests to it can be read on their way.
+    /// Whether others on the network could read the requests.
     pub fn is_unencrypted(&self) -> bool {
         let Ok(url) = Url::parse(&self.url) else { return true };
         let host = url.host_str().unwrap_or_default();
@@ -72,13 +72,13 @@ impl ServerAddress {
 }
 
 impl ServerSettings {
-    /// A server with the usual limits, of which no tool counts as reading.
+    /// A server with the usual limits. None of its tools counts as only reading.
     pub fn new(name: &str, reach: Reach) -> Self {
         Self { name: name.to_owned(), project: None, reach, reads: Vec::new(), start: START }
     }
 
-    /// The hash of who names it and of what it reaches. What a person confirmed or granted for one place does not count
-    /// for another.
+    /// The hash of the server's place: who names it, and which program or address it is. What a person confirmed or
+    /// granted for one place does not count for another.
     pub fn place(&self) -> BlobId {
         let reach = match &self.reach {
             Reach::Program(program) => {
@@ -93,10 +93,10 @@ impl ServerSettings {
 }
 
 impl Reach {
-    /// The same with the values of variables in place of `${NAME}` and `${NAME:-otherwise}`.
+    /// Replaces `${NAME}` and `${NAME:-otherwise}` by the values of variables.
     ///
     /// # Errors
-    /// The name of a variable that is not set.
+    /// A variable is not set. The error is its name.
     pub fn filled(&self, variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, String> {
         let one = |text: &String| filled(text, variable);
         let all = |texts: &BTreeMap<String, String>| {
@@ -115,7 +115,7 @@ impl Reach {
         })
     }
 
-    /// Why it cannot be used, in words for a person. The values of variables are filled in.
+    /// Tells a person why it cannot be used. `None` if it can. Variables must have been replaced.
     pub fn fault(&self) -> Option<String> {
         let Self::Address(address) = self else { return None };
         let named = |name: &&String| HeaderName::from_bytes(name.as_bytes()).is_err();
@@ -130,7 +130,7 @@ impl Reach {
         }
     }
 
-    /// Names of the variables that it takes values of.
+    /// The names of the variables that it uses.
     pub fn named_variables(&self) -> Vec<String> {
         let names = std::cell::RefCell::new(Vec::new());
         let note = |name: &str| {
@@ -142,7 +142,7 @@ impl Reach {
     }
 }
 
-/// Whether the name of a header says that its value is secret.
+/// Whether the name of a header suggests that its value is secret.
 pub fn is_secret_header(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["authorization", "key", "token", "secret", "cookie"].iter().any(|word| name.contains(word))

@@ -1,4 +1,4 @@
-//! A tool of a server as a tool of a run.
+//! Offers a server's tool as a tool of a run.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ struct ServerTool {
     spec: ToolSpec,
 }
 
-/// The confirmed tools of a server. Starts nothing.
+/// The confirmed tools of a server, as tools of a run. This does not start the server.
 pub fn server_tools(server: Server, confirmed: Vec<DeclaredTool>) -> Vec<Arc<dyn Tool>> {
     let server = Arc::new(server);
     let tool = |declared: DeclaredTool| {

@@ -1,4 +1,4 @@
-//! Why a server gave no result: words for the person, and for the model.
+//! Why a server gave no result, in words for the person and for the model.
 
 use callsheet_core::visible::visible_line;
 use callsheet_runtime::ports::{ToolFault, ToolOutcome};
@@ -8,35 +8,35 @@ use crate::words::say;
 /// Why a server gave no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Trouble {
-    /// It cannot be started or reached, or breaks the protocol.
+    /// The server cannot be started or reached, or breaks the protocol.
     #[error("the server {server} can't be used: {reason}")]
     Unusable {
         /// The server.
         server: String,
-        /// Why, as a sentence.
+        /// The reason, with a full stop.
         reason: String,
     },
-    /// It wants a login that it was not given.
-    #[error("the server {server} wants a login; give it a header with a token")]
+    /// The server requires a login that the settings do not provide.
+    #[error("the server {server} requires a login; add a header with a token to its settings")]
     Login {
         /// The server.
         server: String,
     },
-    /// It ended while it was asked.
+    /// The server ended during a request.
     #[error("the server {server} ended during a call ({said})")]
     Ended {
         /// The server.
         server: String,
-        /// How, and its last words.
+        /// How it ended, and the end of its stderr.
         said: String,
     },
-    /// It sent more than it may.
+    /// The server sent more than it may.
     #[error("the server {server} sent too much data and was ended")]
     Flood {
         /// The server.
         server: String,
     },
-    /// It did not answer in time.
+    /// The server did not answer in time.
     #[error("the server {server} did not answer within {seconds} s")]
     Slow {
         /// The server.
@@ -44,12 +44,12 @@ pub enum Trouble {
         /// The time it had.
         seconds: u64,
     },
-    /// It returned an error.
-    #[error("the server {server} refused: {error}")]
+    /// The server returned an error.
+    #[error("the server {server} returned an error: {error}")]
     Refused {
         /// The server.
         server: String,
-        /// Its words.
+        /// The error message of the server.
         error: String,
     },
     /// The tool is not what the person confirmed.
@@ -60,7 +60,7 @@ pub enum Trouble {
         /// The tool.
         tool: String,
     },
-    /// The tool is no longer there.
+    /// The server no longer has the tool.
     #[error("the server {server} no longer has the tool {tool}; look at it: callsheet tools confirm {server}")]
     Gone {
         /// The server.
@@ -68,7 +68,7 @@ pub enum Trouble {
         /// The tool.
         tool: String,
     },
-    /// Files of its program are not as the person confirmed them.
+    /// Files of the server's program are not as the person confirmed them.
     #[error(
         "the server {server} isn't started, because these files are not as you confirmed them: {files}; look at them, then run callsheet tools confirm {server}"
     )]
@@ -78,13 +78,13 @@ pub enum Trouble {
         /// The files.
         files: String,
     },
-    /// Its answer to a call is not a result.
-    #[error("the server {server} answered a call with something that is not a result")]
+    /// The server answered a call with something other than a result.
+    #[error("the server {server} answered a call with something other than a result")]
     Odd {
         /// The server.
         server: String,
     },
-    /// It asks a person something during a call.
+    /// The server asks a person something during a call.
     #[error("the server {server} asks a question during a call, which Callsheet does not support")]
     AsksBack {
         /// The server.
@@ -93,12 +93,12 @@ pub enum Trouble {
 }
 
 impl Trouble {
-    /// What became of a call. The person hears what the model cannot fix.
+    /// The outcome of the call for the run. If the model cannot fix the problem, the person is notified, too.
     pub(crate) fn outcome(self) -> Result<ToolOutcome, ToolFault> {
         let person = visible_line(&self.to_string());
         let model = match &self {
             Self::Unusable { server, reason } => say("unusable", &[("server", server), ("reason", reason)]),
-            Self::Login { server } => say("unusable", &[("server", server), ("reason", &"it wants a login.")]),
+            Self::Login { server } => say("unusable", &[("server", server), ("reason", &"it requires a login.")]),
             Self::Ended { server, said } => say("ended", &[("server", server), ("said", said)]),
             Self::Flood { server } => say("flood", &[("server", server)]),
             Self::Slow { server, seconds } => {

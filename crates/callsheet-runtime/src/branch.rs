@@ -1,5 +1,5 @@
-//! A git branch for a run (spec 3.17): each applied change set is one commit. A commit can be made later than its
-//! change set, so a process that ended between the two leaves no gap.
+//! A git branch for a run (spec 3.17). Each applied change set becomes one commit. If the process ends between a change
+//! set and its commit, the commit is made when the run is resumed.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -12,19 +12,19 @@ use callsheet_core::visible::{visible, visible_line};
 
 use crate::paths::{Workspace, host_program};
 
-/// The trailer that names the change set of a commit.
+/// The trailer of a commit that names its change set.
 const TRAILER: &str = "Callsheet-Change";
 
-/// How many commits of a branch are searched for change sets.
+/// Searches only the newest commits of a branch for change sets.
 const COMMITS: &str = "--max-count=10000";
 
-/// The most characters of the first line of a message.
+/// Most characters in the first line of a commit message.
 const SUBJECT: usize = 72;
 
-/// The most characters of the text below it.
+/// Most characters of the text below the first line.
 const BODY: usize = 2_000;
 
-/// Variables that say who commits, and where git finds its configuration. No other variable reaches git.
+/// The variables of the user that git gets. They say who commits, and where git finds its configuration.
 const INHERITED: [&str; 11] = [
     "PATH",
     "HOME",
@@ -39,30 +39,30 @@ const INHERITED: [&str; 11] = [
     "TZ",
 ];
 
-/// Why a run can't work on a branch. A person can mend each.
+/// Why a run can't work on a branch. A person can fix each of these.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BranchFault {
-    /// There is no git outside the project.
-    #[error("there is no git on this machine")]
+    /// No folder of the `PATH` that commands cannot change contains git.
+    #[error("git can't be found; install it, or add its folder to the PATH")]
     NoGit,
-    /// The project is in no repository.
+    /// The project is not in a git repository.
     #[error("the project is not in a git repository; create one with `git init`")]
     NoRepository,
     /// No branch can have this name.
     #[error("{0} can't be the name of a branch")]
     BadName(String),
     /// The branch exists and is not checked out.
-    #[error("there is a branch {0} already; switch to it with `git switch {0}`, or give another name")]
+    #[error("the branch {0} exists already; switch to it with `git switch {0}`, or choose another name")]
     Exists(String),
-    /// Tracked files have changes that are in no commit. A run would commit them as its own.
-    #[error("{0} has changes that are in no commit; commit them or put them aside with `git stash`")]
+    /// Tracked files have uncommitted changes, which the run would commit as its own.
+    #[error("{0} has uncommitted changes; commit them, or set them aside with `git stash`")]
     Uncommitted(String),
     /// The repository itself names a program that git would start for each added file.
     #[error(
-        "the repository's configuration starts a program ({0}); if you trust it, set this in your own configuration"
+        "the repository's configuration starts a program ({0}); if you trust it, move this to your own configuration"
     )]
     Program(String),
-    /// Git says why.
+    /// Git failed with this message.
     #[error("git says: {0}")]
     Git(String),
 }
@@ -70,7 +70,7 @@ pub enum BranchFault {
 /// Switches the project to a new branch, unless it is on the branch already.
 ///
 /// # Errors
-/// See `BranchFault`. Nothing was changed then.
+/// See [`BranchFault`]. After an error, nothing has changed.
 pub fn begin(workspace: &Workspace, branch: &str) -> Result<(), BranchFault> {
     let git = Git::of(workspace)?;
     if !git.run(&["rev-parse", "--is-inside-work-tree"])?.status.success() {
@@ -98,23 +98,23 @@ pub fn begin(workspace: &Workspace, branch: &str) -> Result<(), BranchFault> {
 /// The commits of one run.
 #[derive(Default)]
 pub(crate) struct Commits {
-    /// The change sets that are in a commit. `None` before the first look.
+    /// The change sets that have a commit. `None` before the first look.
     known: Option<BTreeSet<String>>,
-    /// The counter of the run at the last look.
+    /// The change counter of the run at the last look.
     looks: u64,
-    /// Whether a person was told why a commit is missing.
+    /// Whether the person was told that a commit is missing.
     told: bool,
 }
 
 impl Commits {
-    /// Commits the change sets that were applied or undone since the last look, each by itself. Blocks while git works.
-    /// If a commit is not possible, the files stay as they are, `tell` gets the reason once, and a later look tries again.
+    /// Makes one commit for each change set that was applied or undone since the last look. Blocks while git works. If
+    /// a commit fails, the files stay as they are, `tell` gets the reason once, and the next look tries again.
     pub(crate) fn look(&mut self, workspace: &Workspace, run: &Run, tell: &dyn Fn(&str)) {
         let Some(branch) = &run.settings().branch else { return };
         if let Err(fault) = self.commit_all(workspace, run, branch)
             && !std::mem::replace(&mut self.told, true)
         {
-            tell(&format!("note: changes on disk are not committed to {branch}: {fault}"));
+            tell(&format!("note: changes are on disk but not committed to {branch}: {fault}"));
         }
     }
 
@@ -157,7 +157,7 @@ fn name_of(run: &str, task: &Slug, applied: &AppliedSet) -> String {
     format!("{run}/{task}/{}{undone}", applied.set)
 }
 
-/// The message of a commit: the task's name, what is needed, and the change set.
+/// The message of a commit: the task's name, what it needed, and the trailer with the change set.
 fn message(task: &TaskRun, applied: &AppliedSet, name: &str) -> String {
     let undo = if applied.reverted { "Undo: " } else { "" };
     let subject: String = visible_line(task.task.name.trim()).chars().take(SUBJECT - undo.len()).collect();
@@ -165,7 +165,8 @@ fn message(task: &TaskRun, applied: &AppliedSet, name: &str) -> String {
     format!("{undo}{subject}\n\n{body}\n\n{TRAILER}: {name}\n")
 }
 
-/// Git in the folder of a project. It runs no hook and signs nothing, because both start programs that nobody approved.
+/// Git in the project folder. It runs no hooks and signs nothing, because both would start programs that nobody
+/// approved.
 struct Git<'a> {
     program: std::path::PathBuf,
     workspace: &'a Workspace,
@@ -193,7 +194,7 @@ impl<'a> Git<'a> {
         self.command(words).output().map_err(|error| BranchFault::Git(error.to_string()))
     }
 
-    /// What a successful command prints.
+    /// The output of a successful command.
     fn text(&self, words: &[&str]) -> Result<String, BranchFault> {
         checked(self.run(words)?)
     }
@@ -217,7 +218,7 @@ impl<'a> Git<'a> {
         Ok(output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned()))
     }
 
-    /// The change sets that the commits of the branch name.
+    /// The change sets that have a commit on the branch.
     fn committed(&self) -> Result<BTreeSet<String>, BranchFault> {
         if !self.run(&["rev-parse", "--verify", "--quiet", "HEAD"])?.status.success() {
             return Ok(BTreeSet::new());
@@ -227,14 +228,14 @@ impl<'a> Git<'a> {
         Ok(text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect())
     }
 
-    /// Commits the files of a change set, and nothing else. Files that git ignores, and files without a difference, are
-    /// left out; there is no commit if that leaves none.
+    /// Commits the files of a change set, and nothing else. Leaves out files that git ignores and files without a
+    /// difference. If no file remains, makes no commit.
     fn commit(&self, changes: &ChangeSet, message: &str) -> Result<(), BranchFault> {
         for file in &changes.files {
-            // Git refuses an ignored file, and a deleted one that it did not know. Neither belongs into the commit.
+            // Git refuses ignored files, and deleted files that it did not track. Neither belongs in the commit.
             let added = self.run(&["add", "--all", "--", &file.path])?;
             if !added.status.success() {
-                tracing::debug!(path = file.path, "git does not add a file");
+                tracing::debug!(path = file.path, "git did not add a file");
             }
         }
         let paths = changes.files.iter().map(|file| file.path.as_str());

@@ -1,4 +1,4 @@
-//! An approval as a file: what somebody approved, signed. It counts only for exactly that.
+//! A signed approval as a file. It counts for exactly what the signer saw, and for nothing else.
 
 use callsheet_core::nouns::{BlobId, RunId};
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use crate::limits;
 /// The version of the format.
 const VERSION: u32 = 1;
 
-/// What a signature of an approval is about.
+/// The prefix of what is signed, so that a signature of an approval counts for nothing else.
 const ABOUT: &str = "callsheet approval";
 
 /// A gate that was approved.
@@ -19,9 +19,9 @@ const ABOUT: &str = "callsheet approval";
 pub struct ApprovedGate {
     /// The number of the gate.
     pub gate: u32,
-    /// The hash of what it asks about.
+    /// The hash of what the gate asks about.
     pub asked: BlobId,
-    /// Only these of its tasks. Empty means all.
+    /// The approved tasks of the gate. Empty means all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<String>,
 }
@@ -35,26 +35,26 @@ struct Approved {
     gates: Vec<ApprovedGate>,
 }
 
-/// An approval and its signature, as they are in a file.
+/// An approval and its signature, as a file contains them.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Signed {
-    /// The approval as text, because the signature is about exactly these characters.
+    /// The approval as text, because the signature covers exactly these characters.
     approval: String,
     key: PublicKey,
     signature: String,
 }
 
-/// An approval whose signature is right. Whether its key is granted anything is for others to say.
+/// An approval with a valid signature. The caller decides whether the key may approve anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedApproval {
     /// The run.
     pub run: RunId,
     /// The gates that were approved.
     pub gates: Vec<ApprovedGate>,
-    /// Who signed it.
+    /// The key of the signer.
     pub key: PublicKey,
-    /// The hash of the signed text, which tells one approval from another.
+    /// The hash of the signed text. It identifies the approval.
     pub id: BlobId,
 }
 
@@ -76,7 +76,7 @@ impl SignedApproval {
     /// Reads a file.
     ///
     /// # Errors
-    /// It is no approval, or was changed after it was signed.
+    /// The file is not an approval, or was changed after it was signed.
     pub fn read(bytes: &[u8]) -> Result<Self, ShareFault> {
         if bytes.len() > limits::APPROVAL {
             return Err(ShareFault::TooLarge(format!("an approval has at most {} bytes", limits::APPROVAL)));

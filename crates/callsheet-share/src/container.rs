@@ -1,4 +1,5 @@
-//! A run as a zip file: a list of parts with their hashes, and the parts. Nothing is unpacked to a path.
+//! A run as a zip file: a manifest that lists the parts with their hashes, and the parts. Parts are read into memory,
+//! never unpacked to a path.
 
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read, Write};
@@ -21,46 +22,46 @@ const EVENTS: &str = "events.jsonl";
 const REPORT: &str = "views/report.html";
 const BLOBS: &str = "blobs/";
 
-/// What a signature of a list of parts is about.
+/// The prefix of what is signed, so that a signature of a manifest counts for nothing else.
 const ABOUT: &str = "callsheet run";
 
-/// For what a run was exported.
+/// The purpose for which a run was exported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PackageKind {
-    /// To look at: keys are masked.
+    /// To be looked at. Keys are masked.
     Masked,
-    /// To resume it elsewhere: everything as it is recorded.
+    /// To be resumed elsewhere. Everything is as recorded.
     Whole,
 }
 
-/// The parts of a run.
+/// What goes into the file of a run.
 #[derive(Clone, Debug)]
 pub struct Packed<'a> {
     /// The run.
     pub run: &'a RunId,
-    /// For what it is exported.
+    /// The purpose of the export.
     pub kind: PackageKind,
-    /// Its events, one a line.
+    /// The events as JSON, one per line.
     pub events: Vec<u8>,
-    /// Its texts by their hashes in the record.
+    /// The texts, by their hashes in the record.
     pub blobs: BTreeMap<BlobId, Vec<u8>>,
-    /// The run for people.
+    /// The report about the run.
     pub report: Vec<u8>,
 }
 
-/// What a file holds. All of it is checked against the list of parts.
+/// The content of a file. All of it matches the manifest.
 #[derive(Debug)]
 pub struct Unpacked {
     /// The run.
     pub run: RunId,
-    /// For what it was exported.
+    /// The purpose of the export.
     pub kind: PackageKind,
-    /// Its events, one a line.
+    /// The events as JSON, one per line.
     pub events: Vec<u8>,
-    /// Its texts by their hashes in the record.
+    /// The texts, by their hashes in the record.
     pub blobs: BTreeMap<BlobId, Vec<u8>>,
-    /// Who signed it. The signature is right; whether this key is granted anything is for others to say.
+    /// The key of the signer, whose signature is valid. The caller decides whether this key may approve anything.
     pub signer: Option<PublicKey>,
 }
 
@@ -94,7 +95,7 @@ fn foreign(error: impl std::fmt::Display) -> ShareFault {
 /// Packs a run.
 ///
 /// # Errors
-/// It is too large for a file.
+/// The run is too large for a file.
 pub fn pack(packed: Packed<'_>, signer: Option<&SigningKey>) -> Result<Vec<u8>, ShareFault> {
     let Packed { run, kind, events, blobs, report } = packed;
     let blobs = blobs.into_iter().map(|(id, bytes)| (format!("{BLOBS}{id}"), bytes));
@@ -103,7 +104,7 @@ pub fn pack(packed: Packed<'_>, signer: Option<&SigningKey>) -> Result<Vec<u8>, 
     let whole: usize = parts.iter().map(|(_, bytes)| bytes.len()).sum();
     if whole > limits::FILE || parts.iter().any(|(_, bytes)| bytes.len() > limits::PART) || parts.len() > limits::PARTS
     {
-        return Err(ShareFault::TooLarge(format!("the run has {whole} bytes")));
+        return Err(ShareFault::TooLarge(format!("the run has {whole} bytes in {} parts", parts.len())));
     }
     let part =
         |(name, bytes): &(String, Vec<u8>)| Part { name: name.clone(), size: bytes.len(), sha256: BlobId::of(bytes) };
@@ -126,7 +127,7 @@ pub fn pack(packed: Packed<'_>, signer: Option<&SigningKey>) -> Result<Vec<u8>, 
     zip.finish().map(Cursor::into_inner).map_err(foreign)
 }
 
-/// Reads a part, and no more than it may have.
+/// Reads a part. Fails if it is larger than `most` bytes.
 fn read(zip: &mut ZipArchive<Cursor<&[u8]>>, name: &str, most: usize) -> Result<Vec<u8>, ShareFault> {
     let file = zip.by_name(name).map_err(|_| ShareFault::Damaged(format!("{name} is missing")))?;
     let mut bytes = Vec::new();
@@ -140,19 +141,19 @@ fn read(zip: &mut ZipArchive<Cursor<&[u8]>>, name: &str, most: usize) -> Result<
     Ok(bytes)
 }
 
-/// Checks the names and sizes of parts before one of them is unpacked.
+/// Checks the names and sizes of all parts before any part is unpacked.
 fn check(manifest: &Manifest) -> Result<(), ShareFault> {
     let is_run = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
     let name = manifest.run.as_str();
     if name.is_empty() || name.len() > limits::NAME || !is_run(name) {
-        return Err(ShareFault::Damaged("the name of the run is no name".to_owned()));
+        return Err(ShareFault::Damaged("the name of the run is invalid".to_owned()));
     }
     let mut whole = 0_usize;
     for part in &manifest.parts {
         let is_part =
             matches!(part.name.as_str(), EVENTS | REPORT) || part.name.strip_prefix(BLOBS).is_some_and(is_hash);
         if !is_part {
-            return Err(ShareFault::Damaged("a part has a name that no part has".to_owned()));
+            return Err(ShareFault::Damaged("a part has an unknown name".to_owned()));
         }
         whole = whole.saturating_add(part.size);
         if part.size > limits::PART || whole > limits::UNPACKED {
@@ -169,7 +170,7 @@ fn is_hash(text: &str) -> bool {
 /// Reads a file and checks all of it.
 ///
 /// # Errors
-/// It is none of our files, was changed, or is too large.
+/// The file was not made by `callsheet export`, was changed, or is too large.
 pub fn unpack(bytes: &[u8]) -> Result<Unpacked, ShareFault> {
     if bytes.len() > limits::FILE {
         return Err(ShareFault::TooLarge(format!("it has {} bytes", bytes.len())));
@@ -200,18 +201,18 @@ pub fn unpack(bytes: &[u8]) -> Result<Unpacked, ShareFault> {
     };
     let listed = manifest.parts.len().saturating_add(1 + usize::from(signer.is_some()));
     if zip.len() != listed {
-        return Err(ShareFault::Damaged("it has parts that are not on its list".to_owned()));
+        return Err(ShareFault::Damaged("it does not contain exactly the parts that its manifest lists".to_owned()));
     }
     let mut unpacked =
         Unpacked { run: manifest.run, kind: manifest.kind, events: Vec::new(), blobs: BTreeMap::new(), signer };
     for part in manifest.parts {
         let bytes = read(&mut zip, &part.name, part.size)?;
         if bytes.len() != part.size || BlobId::of(&bytes) != part.sha256 {
-            return Err(ShareFault::Damaged(format!("{} is not as it was packed", part.name)));
+            return Err(ShareFault::Damaged(format!("{} does not match the manifest", part.name)));
         }
         match part.name.strip_prefix(BLOBS).map(BlobId::new) {
             Some(id) if manifest.kind == PackageKind::Whole && id != part.sha256 => {
-                return Err(ShareFault::Damaged(format!("{} is another text", part.name)));
+                return Err(ShareFault::Damaged(format!("{} does not match its name", part.name)));
             }
             Some(id) => drop(unpacked.blobs.insert(id, bytes)),
             None if part.name == EVENTS => unpacked.events = bytes,

@@ -6,33 +6,33 @@ use callsheet_runtime::ports::StoreFault;
 /// Why a file was refused, or not written.
 #[derive(Debug, thiserror::Error)]
 pub enum ShareFault {
-    /// It is none of our files, or its end is missing.
+    /// The file was not made by `callsheet export`, or its end is missing.
     #[error("this is not a file of `callsheet export`: {0}")]
     Foreign(String),
-    /// A newer Callsheet made it.
+    /// A newer version of Callsheet made the file.
     #[error("this file has version {found}, but this build reads version {known}")]
     TooNew {
-        /// Version found.
+        /// The version of the file.
         found: u32,
-        /// Version known.
+        /// The newest version that this build reads.
         known: u32,
     },
-    /// A part is not what the list of parts says, or has a name that no part has.
+    /// A part does not match the manifest, or has an unknown name.
     #[error("the file is damaged or was changed: {0}")]
     Damaged(String),
-    /// It is larger than a file may be.
+    /// The file exceeds a size limit.
     #[error("the file is too large: {0}")]
     TooLarge(String),
-    /// The record of a text is missing.
+    /// A text that the record names is missing.
     #[error("the file lacks the text {0}, which the record names")]
     NoText(BlobId),
-    /// The record does not fit together.
+    /// The record is inconsistent.
     #[error("the record in the file can't be read: {0}")]
     Record(String),
-    /// It was exported to look at.
+    /// The file was exported with masked keys.
     #[error("keys are masked in this file, so the run can't be resumed from it")]
     Masked,
-    /// Another run has this name here, or the run went on here in another way.
+    /// Another run has this name here, or the run continued here in a different way.
     #[error("run {run} is here already, and differs from event {from} on")]
     Differs {
         /// The run.
@@ -40,11 +40,11 @@ pub enum ShareFault {
         /// The first event that differs.
         from: u64,
     },
-    /// A key or a passphrase does not fit.
+    /// A key or a passphrase is wrong.
     #[error("{0}")]
     Key(String),
-    /// A signature is wrong.
-    #[error("the signature is wrong: the file was changed after it was signed")]
+    /// A signature is invalid.
+    #[error("the signature is invalid: the file was changed after it was signed")]
     Signature,
     /// The store failed.
     #[error(transparent)]

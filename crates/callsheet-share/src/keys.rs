@@ -1,4 +1,4 @@
-//! Keys that sign (Ed25519).
+//! Keys that sign and check signatures (Ed25519).
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::fault::ShareFault;
 
-/// How the text of a signing key begins.
+/// The prefix of a signing key as text.
 const SECRET: &str = "CALLSHEET-SIGNING-KEY-";
 
-/// How the text of a public key begins.
+/// The prefix of a public key as text.
 const PUBLIC: &str = "callsheet-key-";
 
 /// A key that signs.
@@ -28,7 +28,7 @@ impl fmt::Debug for SigningKey {
 }
 
 impl SigningKey {
-    /// A new key.
+    /// Makes a new key.
     ///
     /// # Errors
     /// The system cannot provide random bytes.
@@ -48,42 +48,42 @@ impl SigningKey {
     /// The key in the text of a key file.
     ///
     /// # Errors
-    /// There is none.
+    /// The text contains no signing key, or a damaged one.
     pub fn read(text: &str) -> Result<Self, ShareFault> {
         let line = text.lines().find_map(|line| line.trim().strip_prefix(SECRET));
         let seed = line.and_then(bytes).and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
         seed.map_or_else(|| Err(ShareFault::Key("there is no signing key in this file".to_owned())), Self::of)
     }
 
-    /// The line of a key file. Whoever has it can sign.
+    /// The line for a key file. Whoever has it can sign.
     pub fn secret(&self) -> String {
         format!("{SECRET}{}", hex(&self.seed))
     }
 
-    /// The key by which others check its signatures.
+    /// The key with which others check its signatures.
     pub fn public(&self) -> PublicKey {
         PublicKey(format!("{PUBLIC}{}", hex(self.pair.public_key().as_ref())))
     }
 
-    /// Signs bytes. `about` says what they are, so that a signature counts only for that.
+    /// Signs bytes. `about` says what the bytes are, so that a signature for one purpose counts for no other.
     pub(crate) fn sign(&self, about: &str, bytes: &[u8]) -> String {
         hex(self.pair.sign(&signed(about, bytes)).as_ref())
     }
 }
 
-/// A key that checks signatures, as text.
+/// A public key as text. It checks signatures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PublicKey(String);
 
 impl PublicKey {
-    /// The key with this text. `None` if it is none.
+    /// Reads a key. `None` if the text is not a public key.
     pub fn read(text: &str) -> Option<Self> {
         let key = text.strip_prefix(PUBLIC).and_then(bytes)?;
         (key.len() == 32).then(|| Self(format!("{PUBLIC}{}", hex(&key))))
     }
 
-    /// Its text.
+    /// The text of the key.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,5 +1,5 @@
-//! A run as one file that goes to another machine or person, and approvals that come back (spec 14). A file is checked as a
-//! whole before anything of it is used, and nothing in it names a place on this machine.
+//! Sharing (spec 14): a run as one file for another machine or person, and approvals that come back. A file is checked
+//! as a whole before any of it is used. Nothing in it is unpacked to a path on this machine.
 
 mod approval;
 mod container;

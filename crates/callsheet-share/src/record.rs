@@ -1,4 +1,4 @@
-//! The record of a run: taken out of a store with all that it names, and put into another one.
+//! The record of a run: read from one store with all texts that it names, and put into another store.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,31 +15,31 @@ use crate::fault::ShareFault;
 /// A run with all texts that it names.
 #[derive(Clone, Debug)]
 pub struct RunRecord {
-    /// Its events.
+    /// The events of the run.
     pub entries: Vec<LogEntry>,
-    /// Its texts.
+    /// The texts, by their hashes.
     pub blobs: BTreeMap<BlobId, Vec<u8>>,
 }
 
-/// What came of a run that was put into a store.
+/// What happened when a run was put into a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Adopted {
-    /// How many events were here before.
+    /// How many events the store had before.
     pub before: usize,
-    /// How many there are now.
+    /// How many it has now.
     pub now: usize,
 }
 
-/// Every hash in a text. Texts name other texts by their hashes, whatever their form.
+/// Every hash in a text. Any text can name other texts by their hashes, so this does not depend on its format.
 fn hashes(text: &[u8]) -> impl Iterator<Item = BlobId> {
     let runs = text.split(|byte| !matches!(byte, b'0'..=b'9' | b'a'..=b'f')).filter(|run| run.len() == 64);
     runs.filter_map(|run| std::str::from_utf8(run).ok().map(BlobId::new))
 }
 
-/// The record of a run, with every stored text that it names, and every text that these name.
+/// Collects the record of a run, with every stored text that it names, directly or through another text.
 ///
 /// # Errors
-/// The store cannot be read, or lacks a text.
+/// The store cannot be read, or lacks a text that an event names.
 pub fn collect(store: &dyn Store, run: &RunId) -> Result<RunRecord, ShareFault> {
     let entries = store.read(run, 1)?;
     let mut blobs = BTreeMap::new();
@@ -48,7 +48,7 @@ pub fn collect(store: &dyn Store, run: &RunId) -> Result<RunRecord, ShareFault> 
         if blobs.contains_key(&id) {
             continue;
         }
-        // Some hashes name no stored text, such as that of a rendered sheet.
+        // Some hashes belong to no stored text, such as the hash of a rendered sheet.
         match store.blob(&id) {
             Ok(bytes) => {
                 queue.extend(hashes(&bytes));
@@ -63,22 +63,22 @@ pub fn collect(store: &dyn Store, run: &RunId) -> Result<RunRecord, ShareFault> 
     Ok(record)
 }
 
-/// Events, one a line.
+/// Events as JSON, one per line.
 fn lines(entries: &[LogEntry]) -> Vec<u8> {
     let line = |entry: &LogEntry| serde_json::to_string(entry).unwrap_or_default() + "\n";
     entries.iter().map(line).collect::<String>().into_bytes()
 }
 
 impl RunRecord {
-    /// Its events, one a line.
+    /// The events as JSON, one per line.
     pub fn lines(&self) -> Vec<u8> {
         lines(&self.entries)
     }
 
-    /// The record in a file.
+    /// Reads the record of a file.
     ///
     /// # Errors
-    /// The file is only to look at, or its record does not fit together.
+    /// The file has masked keys, or its record is inconsistent.
     pub fn of(unpacked: Unpacked) -> Result<Self, ShareFault> {
         if unpacked.kind == PackageKind::Masked {
             return Err(ShareFault::Masked);
@@ -96,13 +96,13 @@ impl RunRecord {
             run.apply(entry).map_err(|reject| ShareFault::Record(format!("event {event} does not fit: {reject}")))?;
         }
         if run.id() != Some(&unpacked.run) {
-            return Err(ShareFault::Record("it is the record of another run".to_owned()));
+            return Err(ShareFault::Record("the record belongs to another run".to_owned()));
         }
         record.is_complete()?;
         Ok(record)
     }
 
-    /// Whether it has every text that its events name.
+    /// Checks that it has every text that its events name.
     fn is_complete(&self) -> Result<(), ShareFault> {
         let named = self.entries.iter().flat_map(|entry| entry.event.blobs());
         match named.into_iter().find(|id| !self.blobs.contains_key(*id)) {
@@ -111,10 +111,10 @@ impl RunRecord {
         }
     }
 
-    /// How many of its events a store has already.
+    /// How many of these events a store already has.
     ///
     /// # Errors
-    /// The run in the store is another one, or went on in another way.
+    /// The store has another run of this name, or the run continued there in a different way.
     pub fn known_to(&self, store: &dyn Store, run: &RunId) -> Result<usize, ShareFault> {
         let known = if store.runs()?.iter().any(|known| known.run == *run) { store.read(run, 1)? } else { Vec::new() };
         let differs = known.iter().zip(&self.entries).position(|(known, new)| known != new);
@@ -127,7 +127,7 @@ impl RunRecord {
         }
     }
 
-    /// Whether an event after the first `known` ones says that somebody approved something.
+    /// Whether an event after the first `known` ones approves something, now or in advance.
     pub fn has_approvals_after(&self, known: usize) -> bool {
         self.entries.iter().skip(known).any(|entry| match &entry.event {
             Event::GateAnswered(events::GateAnswered { answer, .. }) => match answer {
@@ -143,15 +143,15 @@ impl RunRecord {
     }
 }
 
-/// Whether settings answer gates, or leave them all out.
+/// Whether settings answer gates automatically, or switch approval off.
 fn approves_in_advance(settings: &Settings) -> bool {
     settings.approval == ApprovalMode::Never || matches!(settings.headless, Headless::Approve | Headless::Slugs(_))
 }
 
-/// Puts a record into a store, which may have its beginning already. Nothing that is there is changed.
+/// Puts a record into a store, which may already have its beginning. What is stored does not change.
 ///
 /// # Errors
-/// The run there differs, is at work, or the store fails.
+/// The stored run differs, a process drives it, or the store fails.
 pub fn adopt(store: &Arc<dyn Store>, run: &RunId, record: &RunRecord) -> Result<Adopted, ShareFault> {
     let lock = store.lock(run)?;
     let put = || {

@@ -1,4 +1,4 @@
-//! Encryption of a file in the format of age, which the program `age` reads, too.
+//! Encryption of a file in the age format. The program `age` can also open it.
 
 use std::io::{Read, Write};
 use std::iter;
@@ -9,7 +9,7 @@ use age::{DecryptError, Decryptor, Encryptor, Identity, scrypt, x25519};
 use crate::fault::ShareFault;
 use crate::limits;
 
-/// How a sealed file begins.
+/// How an encrypted file begins.
 const MAGIC: &[u8] = b"age-encryption.org/v1\n";
 
 /// Who can open a file.
@@ -21,29 +21,29 @@ pub enum Recipient {
     Passphrase(String),
 }
 
-/// With what a file is opened.
+/// What opens a file.
 #[derive(Clone, Debug)]
 pub enum Unsealing {
-    /// The text of a file with identities.
+    /// The text of a key file with identities.
     Identities(String),
     /// A passphrase.
     Passphrase(String),
 }
 
-/// Whether a text is a key to which files can be encrypted.
+/// Whether a text is a public key to which files can be encrypted.
 pub fn is_recipient(text: &str) -> bool {
     text.parse::<x25519::Recipient>().is_ok()
 }
 
-/// A new identity, as a line of a key file.
+/// Makes a new identity, as a line for a key file.
 pub fn new_identity() -> String {
     x25519::Identity::generate().to_string().expose_secret().to_owned()
 }
 
-/// The key to which others encrypt for the first identity of a key file.
+/// The public key for the first identity of a key file. Others encrypt to it.
 ///
 /// # Errors
-/// There is no identity in the text.
+/// The text contains no identity, or a damaged one.
 pub fn recipient_of(text: &str) -> Result<String, ShareFault> {
     identities(text)?.first().map(|identity| identity.to_public().to_string()).ok_or_else(no_identity)
 }
@@ -59,12 +59,12 @@ fn identities(text: &str) -> Result<Vec<x25519::Identity>, ShareFault> {
         .collect()
 }
 
-/// Whether a file is sealed.
+/// Whether a file is encrypted.
 pub fn is_sealed(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC)
 }
 
-/// Whether a sealed file opens with a passphrase.
+/// Whether an encrypted file opens with a passphrase.
 pub fn needs_passphrase(bytes: &[u8]) -> bool {
     Decryptor::new(bytes).is_ok_and(|sealed| sealed.is_scrypt())
 }
@@ -72,14 +72,14 @@ pub fn needs_passphrase(bytes: &[u8]) -> bool {
 /// Encrypts bytes.
 ///
 /// # Errors
-/// A key is none.
+/// A key is not valid.
 pub fn seal(bytes: &[u8], to: &Recipient) -> Result<Vec<u8>, ShareFault> {
     let failed = |error: &dyn std::fmt::Display| ShareFault::Key(format!("the file can't be encrypted: {error}"));
     let encryptor = match to {
         Recipient::Keys(keys) => {
             let keys: Vec<x25519::Recipient> = keys
                 .iter()
-                .map(|key| key.parse().map_err(|_| ShareFault::Key(format!("{key} is not a key of age (age1…)"))))
+                .map(|key| key.parse().map_err(|_| ShareFault::Key(format!("{key} is not an age key (age1…)"))))
                 .collect::<Result<_, _>>()?;
             Encryptor::with_recipients(keys.iter().map(|key| key as &dyn age::Recipient)).map_err(|e| failed(&e))?
         }
@@ -92,10 +92,10 @@ pub fn seal(bytes: &[u8], to: &Recipient) -> Result<Vec<u8>, ShareFault> {
     Ok(sealed)
 }
 
-/// Decrypts bytes. A file that was changed does not open.
+/// Decrypts bytes. Refuses a file that was changed.
 ///
 /// # Errors
-/// The key or the passphrase is another one, or the file was changed or is too large.
+/// The key or the passphrase is wrong, or the file was changed or is too large.
 pub fn open(bytes: &[u8], with: &Unsealing) -> Result<Vec<u8>, ShareFault> {
     let sealed = Decryptor::new(bytes).map_err(|error| wrong(&error))?;
     let mut opened = Vec::new();
@@ -128,7 +128,7 @@ fn wrong(error: &DecryptError) -> ShareFault {
         DecryptError::DecryptionFailed | DecryptError::KeyDecryptionFailed => {
             ShareFault::Key("this passphrase does not open the file".to_owned())
         }
-        DecryptError::ExcessiveWork { .. } => ShareFault::TooLarge("its passphrase asks for too much work".to_owned()),
+        DecryptError::ExcessiveWork { .. } => ShareFault::TooLarge("its passphrase takes too long to check".to_owned()),
         other => ShareFault::Damaged(other.to_string()),
     }
 }

@@ -8,7 +8,7 @@ use callsheet_runtime::ports::{RunSummary, Store};
 use crate::refusal::Refusal;
 use crate::view::Folded;
 
-/// Reads a run from the record. An edit of its plan file that was not read yet is not included.
+/// Reads a run from the record. Edits of its plan file that the run has not read yet are not included.
 ///
 /// # Errors
 /// The record cannot be read.
@@ -19,8 +19,8 @@ pub fn recorded(store: &Arc<dyn Store>, found: &RunSummary) -> Result<Folded, Re
     Ok(Folded { run: run.into(), entries, broken: None })
 }
 
-/// Finds a run by a unique prefix of its name, or the newest suitable run without a name. `which` is a word for
-/// suitable runs.
+/// Finds a run by a unique prefix of its name. Without a name, finds the newest suitable run. `which` describes
+/// suitable runs in messages.
 ///
 /// # Errors
 /// No run or several runs are suitable.

@@ -1,4 +1,4 @@
-//! `fork`: a new run that shares what was recorded of another one up to some point (spec 2.18).
+//! `fork`: makes a new run with the recorded events of another run, up to some point (spec 2.18).
 
 use std::collections::BTreeSet;
 
@@ -15,20 +15,20 @@ use crate::command::Receipt;
 use crate::refusal::Refusal;
 use crate::words::one_line;
 
-/// Where a fork leaves the other run.
+/// Where the events of a fork end.
 enum Point {
-    /// At its end.
+    /// At the end of the other run.
     End,
-    /// Behind the event with this number.
+    /// After the event with this number.
     Event(u64),
     /// Before this task began.
     Task(Slug),
 }
 
-/// What a new run shares with another one.
+/// What a fork gets from the other run.
 struct Shared {
     entries: Vec<LogEntry>,
-    /// The files that the other run changed later.
+    /// The files that the other run changed after the point.
     changed: BTreeSet<String>,
 }
 
@@ -54,7 +54,7 @@ pub(super) fn fork(runs: &LocalRuns, id: &RunId, at: Option<&str>) -> Result<Rec
     if !changed.is_empty() {
         let files: Vec<String> = changed.into_iter().collect();
         notes.push(format!(
-            "{id} changed {} after that, which stay as they are (undo them: callsheet undo {id}): {}",
+            "{id} changed {} after this point; they stay as they are (to undo that: callsheet undo {id}): {}",
             counted(files.len(), "file"),
             one_line(&files.join(", "), 600)
         ));
@@ -63,7 +63,7 @@ pub(super) fn fork(runs: &LocalRuns, id: &RunId, at: Option<&str>) -> Result<Rec
     Ok(Receipt { notes, ..Receipt::done(&fresh, format!("{fresh} is a new run with the first {events} of {id}")) })
 }
 
-/// The entries before the point. A change that was being written to files there is left to the other run.
+/// The entries before the point. If a change was being written or undone at the point, the fork ends before that.
 fn shared(whole: &Run, id: &RunId, mut entries: Vec<LogEntry>, point: &Point) -> Result<Shared, Refusal> {
     let last = entries.last().map_or(0, |entry| entry.n);
     let mut run = Run::new();
@@ -96,7 +96,7 @@ fn shared(whole: &Run, id: &RunId, mut entries: Vec<LogEntry>, point: &Point) ->
             ));
         }
         (Point::Event(0), _) => {
-            return Err(Refusal::usage("a fork shares at least the first event", "give a number from 1"));
+            return Err(Refusal::usage("a fork needs at least the first event", "give a number from 1"));
         }
         (Point::Task(task), None) => return Err(not_begun(whole, id, task)),
         _ => {}
@@ -116,7 +116,7 @@ fn shared(whole: &Run, id: &RunId, mut entries: Vec<LogEntry>, point: &Point) ->
     Ok(Shared { entries, changed })
 }
 
-/// Whether an event begins the work of a task, or of something that it contains.
+/// Whether an event begins the work of a task, or of a task inside it.
 fn begins(run: &Run, event: &Event, task: &Slug) -> bool {
     let Event::Started(started) = event else { return false };
     let of = match &started.effect {
@@ -131,7 +131,7 @@ fn not_begun(run: &Run, id: &RunId, task: &Slug) -> Refusal {
     if run.state_of(task).is_some() {
         return Refusal::usage(
             format!("{task} has not begun in run {id}"),
-            format!("share all of it: callsheet fork {id}"),
+            format!("fork the whole run: callsheet fork {id}"),
         );
     }
     let names: Vec<&str> = run.names().into_iter().map(Slug::as_str).collect();

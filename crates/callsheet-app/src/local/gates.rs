@@ -1,4 +1,4 @@
-//! Answers at the gates of a run.
+//! Answers the gates of a run.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::{LocalRuns, Ordered, parts, recorded};
 use crate::command::{Receipt, RunCommand, WordCount};
 use crate::refusal::Refusal;
 
-/// The open gates of a run.
+/// The open gates of a run, except those that opened after the person decided.
 pub(super) struct Asked {
     pub store: Arc<dyn Store>,
     pub found: RunSummary,
@@ -24,10 +24,10 @@ pub(super) struct Asked {
     open: Vec<Gate>,
 }
 
-/// The pattern of all files of the project.
+/// The pattern that matches all files of the project.
 const EVERY_FILE: &str = "**";
 
-/// Gates, each with those of its tasks that were named.
+/// The gates to answer, each with those of its tasks that the person named.
 type Chosen<'a> = Vec<(&'a Gate, Vec<Slug>)>;
 
 /// The tasks that a gate asks about.
@@ -39,19 +39,19 @@ pub fn asked_about(gate: &Gate) -> impl Iterator<Item = &Slug> {
     tasks.iter()
 }
 
-/// What a person can allow from now on, when a gate asks about one of many.
+/// What a person can allow from now on, so that similar gates do not ask again.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Standing {
     /// Commands like this one, in the project.
     Command(CommandCall),
-    /// The script of this node of the template, in the run.
+    /// The script of this template node, in this run.
     Script,
-    /// All changes of the task, with its parts and items, in the run.
+    /// All changes of the task, with its parts and items, in this run.
     Changes,
 }
 
 impl Standing {
-    /// What it allows, as the words of a button.
+    /// The label of the button that allows this.
     pub fn words(&self) -> &'static str {
         match self {
             Self::Command(_) => "Always allow this command in this project",
@@ -61,8 +61,8 @@ impl Standing {
     }
 }
 
-/// What a person can allow from now on at a gate. No grant covers an interrupted call, or a call that nothing on this
-/// machine can restrict.
+/// What a person can allow from now on at a gate. No grant covers an interrupted call, or a call that this machine
+/// cannot confine.
 pub fn standing(view: &GateView) -> Option<Standing> {
     match (&view.gate.kind, &view.call) {
         (GateKind::BeforeApply { .. }, _) => Some(Standing::Changes),
@@ -73,7 +73,7 @@ pub fn standing(view: &GateView) -> Option<Standing> {
     }
 }
 
-/// Carries out an answer.
+/// Carries out an order that approves, keeps hunks or denies.
 pub(super) fn answer(runs: &Ordered<'_>, run: &RunId) -> Result<Receipt, Refusal> {
     let asked = Asked::of(runs, run)?;
     let order = runs.order;
@@ -166,12 +166,12 @@ impl Asked {
         Ok(Self { store, found, run, open })
     }
 
-    /// The seen gates that ask about the named tasks, each with those of the tasks that it asks about.
+    /// The gates that ask about the named tasks, each with those of the tasks that it asks about.
     fn chosen(&self, gates: &[u32], tasks: &[String]) -> Result<Chosen<'_>, Refusal> {
         let seen = || self.open.iter().filter(|gate| gates.is_empty() || gates.contains(&gate.n));
         if seen().next().is_none() {
             return Err(Refusal::usage(
-                "this question was answered or withdrawn meanwhile",
+                "this question was answered or withdrawn in the meantime",
                 "look at what is asked now",
             ));
         }
@@ -195,7 +195,7 @@ impl Asked {
         Ok(chosen.filter(|(_, named)| tasks.is_empty() || !named.is_empty()).collect())
     }
 
-    /// The only change among the gates. Each change numbers its hunks separately.
+    /// The only change among the gates. Refuses several changes, because each one numbers its own hunks.
     fn change<'a>(&self, chosen: &Chosen<'a>) -> Result<&'a Gate, Refusal> {
         let id = &self.found.run;
         let changes: Vec<&Gate> = chosen.iter().map(|(gate, _)| *gate).filter(|gate| is_change(gate)).collect();
@@ -210,7 +210,7 @@ impl Asked {
         gate.ok_or_else(|| Refusal::internal(format!("run {id} has no gate to answer"), ""))
     }
 
-    /// Removes interrupted calls. An approval repeats such a call only if it names the task, or if nothing else
+    /// Leaves out interrupted calls. An approval repeats such a call only if it names the task, or if nothing else
     /// waits.
     fn without_interrupted<'a>(
         &self,
@@ -242,16 +242,16 @@ impl Asked {
         Ok(chosen)
     }
 
-    /// Whether an answer refers to one gate and not to everything that waits: the person looked at the gate, all its
-    /// tasks were named, or nothing else waits.
+    /// Whether an answer is meant for this gate alone, and not for everything that waits. This is so if the person
+    /// chose the gate or named all its tasks, or if nothing else waits.
     fn is_named(&self, gates: &[u32], gate: &Gate, named: &[Slug]) -> bool {
         let all = asked_about(gate).count();
         let waiting = self.open.iter().map(|gate| asked_about(gate).count()).sum::<usize>();
         waiting == 1 || named.len() == all || named.is_empty() && !gates.is_empty()
     }
 
-    /// Allows commands and changes like those that these gates ask about. If one gate asks about something else,
-    /// nothing is granted.
+    /// Grants commands, scripts and changes like those that these gates ask about. If one of the gates asks about
+    /// something else, grants nothing.
     fn grant(
         &self,
         runs: &LocalRuns,
@@ -272,7 +272,8 @@ impl Asked {
         Ok(told)
     }
 
-    /// The task for which changes are allowed: the one that the person named, or else the outermost that contains it.
+    /// The task for which changes are allowed. This is the task that the person named, or else the outermost task
+    /// around the one that waits.
     fn named_around(&self, task: &Slug, tasks: &[String]) -> Slug {
         let mut names = self.run.names_around(task);
         let named = names.iter().position(|name| tasks.iter().any(|wanted| wanted == name.as_str()));
@@ -313,7 +314,7 @@ impl Asked {
     }
 }
 
-/// Allows commands that begin with these first words of a call.
+/// Makes a grant for commands that begin with the first words of this call.
 fn granted_words(call: &CommandCall, words: WordCount) -> Result<CommandGrant, Refusal> {
     let all = call.words().len();
     let count = match words {
@@ -331,7 +332,7 @@ fn is_change(gate: &Gate) -> bool {
     matches!(gate.kind, GateKind::BeforeApply { .. })
 }
 
-/// The answer for the named tasks of a gate. It answers the whole gate if none or all of its tasks were named.
+/// The answer for the named tasks of a gate. If none or all of its tasks are named, it answers the whole gate.
 fn verdict(gate: &Gate, named: Vec<Slug>, words: &str, verdict: Verdict) -> Answer {
     if named.is_empty() || named.len() == asked_about(gate).count() {
         return match verdict {

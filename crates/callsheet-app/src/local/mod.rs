@@ -44,7 +44,7 @@ impl LocalRuns {
         Self { host, store: OnceLock::new() }
     }
 
-    /// The existing store.
+    /// Opens the existing store.
     ///
     /// # Errors
     /// The project has no runs, or the store cannot be used.
@@ -81,7 +81,7 @@ impl LocalRuns {
     }
 }
 
-/// The runs for one order.
+/// The runs of a project, while they carry out one order.
 struct Ordered<'a> {
     runs: &'a LocalRuns,
     order: &'a Order,
@@ -96,7 +96,7 @@ impl Deref for Ordered<'_> {
 }
 
 impl Ordered<'_> {
-    /// Posts messages to the run, each under its own id.
+    /// Posts messages to the run. Each gets an id of the order, so that repeating the order has no second effect.
     fn post(&self, store: &Arc<dyn Store>, run: &RunSummary, messages: &[InboxMessage]) -> Result<(), Refusal> {
         for (number, message) in messages.iter().enumerate() {
             let posted = Posted { order: Some(self.order.id(number)), message: message.clone() };
@@ -105,12 +105,12 @@ impl Ordered<'_> {
         Ok(())
     }
 
-    /// The entries that were recorded since the person decided.
+    /// The entries that were recorded after the person decided.
     fn since(&self, run: &RunId) -> Result<Vec<LogEntry>, Refusal> {
         self.order.revision.map_or(Ok(Vec::new()), |seen| self.watch(run, seen))
     }
 
-    /// The receipt of an order that was sent before and is already carried out.
+    /// The receipt for an order that was sent again after it was carried out. `None` if it is new.
     fn done_before(&self, run: &RunId) -> Result<Option<Receipt>, Refusal> {
         let since = self.since(run)?;
         let is_done = since.iter().flat_map(|entry| &entry.orders).any(|id| self.order.owns(id));

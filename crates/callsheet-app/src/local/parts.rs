@@ -1,4 +1,4 @@
-//! Changes that a person approves hunk by hunk (spec 11.4).
+//! Approves changes hunk by hunk (spec 11.4).
 
 use std::collections::BTreeMap;
 
@@ -16,8 +16,8 @@ use crate::refusal::Refusal;
 /// The hunks to keep, their edited texts, and the reason for rejecting the others.
 type Kept<'a> = (Option<&'a HunkRanges>, &'a BTreeMap<u32, String>, &'a str);
 
-/// The answer that keeps these hunks, if the waiting change contains them and can be applied with them. The run
-/// checks it again.
+/// The answer that keeps these hunks. Refuses if the change does not have them, or cannot be applied with them alone.
+/// The run checks this again.
 pub(super) fn message(
     runs: &LocalRuns,
     asked: &Asked,
@@ -63,7 +63,7 @@ pub(super) fn message(
     }
 }
 
-/// Whether the text of a hunk was returned as it was shown.
+/// Whether the text of a hunk came back unedited.
 fn is_same(hunk: &Hunk, text: &str) -> bool {
     hunk.text.replace("\r\n", "\n").trim_end_matches('\n') == text.trim_end_matches('\n')
 }

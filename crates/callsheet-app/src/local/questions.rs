@@ -11,7 +11,10 @@ pub(super) fn reply(runs: &Ordered<'_>, id: &RunId, to: &AskingCall, text: &str)
     let (store, found) = runs.found(id)?;
     let run = recorded(&store, &found)?.run;
     if !run.questions().iter().any(|open| open.asking == *to) {
-        return Err(Refusal::usage("this question was answered or withdrawn meanwhile", "look at what is asked now"));
+        return Err(Refusal::usage(
+            "this question was answered or withdrawn in the meantime",
+            "look at what is asked now",
+        ));
     }
     runs.post(&store, &found, &[InboxMessage::Reply { text: text.to_owned(), to: Some(to.clone()) }])?;
     Ok(Receipt::new(id, "the answer", found.owner.as_ref()))

@@ -1,4 +1,4 @@
-//! The plan file of a run after a person edited it.
+//! Reads the plan file of a run after a person edited it.
 
 use callsheet_core::events::{self, Event, ListOrigin, LogEntry};
 use callsheet_core::issue::Severity;
@@ -113,7 +113,7 @@ fn edit_of(entry: &LogEntry) -> Option<&BlobId> {
     }
 }
 
-/// Whether the text of a form equals that of a file. Browsers use other line ends.
+/// Whether the text of a form equals that of a file, except for line endings, which browsers change.
 fn same_text(bytes: &[u8], text: &str) -> bool {
     let shown = Shown::text(&String::from_utf8_lossy(bytes));
     shown.as_str().trim_end() == text.trim_end()

@@ -1,5 +1,5 @@
-//! `retry` and `drop`: repeats or removes tasks (spec 2.18). A run that a process drives does this at once. For a
-//! resting run, it is checked here and recorded when the run is resumed.
+//! `retry` and `drop`: retries or removes tasks (spec 2.18). If a process drives the run, this happens at once.
+//! Otherwise the order is checked here, and takes effect when the run is resumed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,6 @@ use crate::command::Receipt;
 use crate::refusal::Refusal;
 use crate::words::one_line;
 
-/// What to do with tasks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SteerAction {
     Retry,
@@ -36,11 +35,11 @@ struct SteeredRun {
     store: Arc<dyn Store>,
     found: RunSummary,
     tasks: Vec<Slug>,
-    /// The repeated tasks whose changes are in files.
+    /// The tasks to retry whose changes are in files.
     changed: Vec<Slug>,
 }
 
-/// Posts a retry to the run. Tasks that come back with the resume alone need no message.
+/// Posts a retry to the run. Tasks that a resume plans again anyway need no message.
 pub(super) fn retry(runs: &Ordered<'_>, id: &RunId, tasks: &[String], keep_changes: bool) -> Result<Receipt, Refusal> {
     let SteeredRun { store, found, tasks, changed } = find(runs, id, tasks, SteerAction::Retry)?;
     if !changed.is_empty() && !keep_changes {
@@ -63,7 +62,7 @@ pub(super) fn remove(runs: &Ordered<'_>, id: &RunId, tasks: &[String]) -> Result
     Ok(Receipt::new(&found.run, what, found.owner.as_ref()))
 }
 
-/// The run and the tasks. Checks first that the table of states allows the action for all of them.
+/// Finds the run and the tasks. Refuses unless the action is possible for all of them.
 fn find(runs: &Ordered<'_>, id: &RunId, slugs: &[String], wish: SteerAction) -> Result<SteeredRun, Refusal> {
     let (store, found) = runs.found(id)?;
     let id = &found.run;
@@ -71,7 +70,7 @@ fn find(runs: &Ordered<'_>, id: &RunId, slugs: &[String], wish: SteerAction) -> 
     let mut preview = run.clone();
     let mut tasks = Vec::new();
     if found.owner.is_none() && !matches!(run.stage(), Stage::Empty) {
-        // A resting run is resumed first, which plans stopped tasks again.
+        // The run will be resumed first, which plans stopped tasks again.
         let settings = run.settings().clone();
         preview = with(&preview, events::RunResumed { settings }.into())
             .ok_or_else(|| Refusal::internal(format!("run {id} cannot be resumed"), ""))?;
@@ -83,17 +82,17 @@ fn find(runs: &Ordered<'_>, id: &RunId, slugs: &[String], wish: SteerAction) -> 
     }
     let step = |slug: &Slug| run.step_of(slug);
     match wish {
-        // The last task of a chain is removed first, because the readers of a removed task are blocked and stay
-        // blocked.
+        // Removes the last task of a chain first, because removing a task blocks its readers, and a blocked task
+        // stays blocked.
         SteerAction::Drop => wanted.sort_by_key(|slug| std::cmp::Reverse(step(slug))),
-        // The first task is repeated first, because its readers are planned again with it and may also be named.
+        // Retries the first task of a chain first, because this also plans its readers again, which may be named, too.
         SteerAction::Retry => wanted.sort_by_key(step),
     }
     for slug in wanted {
         let Some(name) = run.name_of(&slug).cloned() else { return Err(unknown_of(&run, id, slug.as_str())) };
         let (before, now) = (run.state_of(&name), preview.state_of(&name));
         let is_part = run.operators().get(&name).is_some();
-        // It comes back with the resume or with a task that was named before.
+        // An earlier retry or the resume already plans it again.
         let has_ended = if is_part { State::is_ended } else { State::is_problem };
         let comes_back = before.is_some_and(has_ended) && now.is_some_and(|now| !now.is_ended());
         if comes_back && (is_part || wish == SteerAction::Retry && (all || !tasks.is_empty())) {
@@ -109,14 +108,14 @@ fn find(runs: &Ordered<'_>, id: &RunId, slugs: &[String], wish: SteerAction) -> 
     Ok(SteeredRun { store, found, tasks, changed })
 }
 
-/// The done tasks that are repeated and whose changes are in files. A failed task continues with the files as they
-/// are.
+/// The tasks to retry that are done and whose changes are in files. Failed tasks are not among them, because they
+/// continue with the files as they are.
 fn done_with_changes(run: &Run, after: &Run) -> Vec<Slug> {
     let done = |slug: &Slug| run.task(slug).is_some_and(|task| task.state() == State::Done);
     run.changes_again(after).into_iter().filter(done).collect()
 }
 
-/// The refusal to repeat tasks whose changes are in files. The person must revert or keep the changes.
+/// The refusal to retry tasks whose changes are in files. The person must first decide whether to revert them.
 fn changes_stand(id: &RunId, tasks: &[Slug], changed: &[Slug]) -> Refusal {
     let wanted: Vec<&str> = tasks.iter().map(Slug::as_str).collect();
     let changed: Vec<&str> = changed.iter().map(Slug::as_str).collect();
@@ -139,7 +138,7 @@ fn refusal_of_part(preview: &Run, slug: &Slug, state: Option<State>, wish: Steer
             Some(item) => format!("remove what it is a part of: callsheet drop {id} {item}"),
             None => format!("inspect the run: callsheet show {id}"),
         };
-        let what = format!("{slug} can't be removed: of a template, only failed items of a list can");
+        let what = format!("{slug} can't be removed: in a template run, only failed items of a list can be");
         return Refusal::usage(what, advice);
     }
     if state.is_some_and(State::is_ended) {
@@ -181,7 +180,7 @@ fn with(run: &Run, event: Event) -> Option<Run> {
     run.apply(&fact).is_ok().then_some(run)
 }
 
-/// The refusal and what to do instead.
+/// Why the action is refused, and what to do instead.
 fn refusal(slug: &Slug, state: State, wish: SteerAction, id: &RunId) -> Refusal {
     let word = state.as_str();
     let (what, advice) = match (wish, state) {

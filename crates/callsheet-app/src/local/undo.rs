@@ -42,7 +42,7 @@ fn named(run: &Run, id: &RunId, names: &[String]) -> Result<BTreeSet<Slug>, Refu
     Ok(tasks)
 }
 
-/// What was reverted and what was not, in lines for a person.
+/// Lines that tell a person what was reverted and what was not.
 pub fn undo_lines(undone: &Undone, run: &str) -> Vec<String> {
     let restored = undone.restored.iter().map(|path| format!("restored {path}"));
     let deleted = undone.deleted.iter().map(|path| format!("deleted {path}"));

@@ -1,4 +1,5 @@
-//! Tells hooks of tasks that ended (spec 12.11). This happens beside the run, so nothing waits for it.
+//! Tells hooks about tasks that ended (spec 12.11). The hooks run in parallel with the run, which waits for them only
+//! at its end.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,23 +13,23 @@ use tokio_util::sync::CancellationToken;
 use crate::effects::{HookRefusal, ask_hooks};
 use crate::services::{HookPoint, Services};
 
-/// The tasks that hooks were told of.
+/// The tasks that hooks were told about.
 #[derive(Default)]
 pub(super) struct AfterTasks {
-    /// The counter of the run at the last look.
+    /// The change counter of the run at the last look.
     looks: u64,
     ended: BTreeSet<Slug>,
     asked: JoinSet<()>,
 }
 
 impl AfterTasks {
-    /// Tells nobody of tasks that ended before this process drove the run.
+    /// Starts with the tasks that ended before this process drove the run. Hooks are not told about them.
     pub fn of(run: &Run) -> Self {
         let ended = run.all_tasks().filter(|task| run.standing(task).is_ended());
         Self { looks: run.looks(), ended: ended.map(|task| task.task.slug.clone()).collect(), asked: JoinSet::new() }
     }
 
-    /// Tells hooks of the tasks that ended since the last look.
+    /// Tells hooks about the tasks that ended since the last look.
     pub fn look(&mut self, services: &Arc<Services>, run: &Run) {
         if !services.hooks.has(HookPoint::PostTask) {
             return;
@@ -46,13 +47,13 @@ impl AfterTasks {
         self.looks = run.looks();
     }
 
-    /// Waits until all hooks have ended. Each has a limit of its time.
+    /// Waits until all hooks have ended. Each hook has a time limit.
     pub async fn finish(&mut self) {
         while self.asked.join_next().await.is_some() {}
     }
 }
 
-/// Asks hooks whose answer changes nothing. A person is told of a refusal.
+/// Asks hooks whose answer changes nothing. Tells the person about a refusal.
 pub(super) async fn tell(services: Arc<Services>, point: HookPoint, input: serde_json::Value) {
     if let Err(HookRefusal { hook, why }) = ask_hooks(&services, point, &input, &CancellationToken::new()).await {
         services.notice(&format!("note: the hook {hook} ({}) says no: {why}", point.name()));

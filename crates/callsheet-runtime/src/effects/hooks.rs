@@ -1,5 +1,5 @@
-//! Asks hooks (spec 12.11). A hook reads JSON from its standard input; its exit code decides. It runs in the sandbox of
-//! scripts that only read.
+//! Asks hooks (spec 12.11). A hook reads JSON from its standard input, and its exit code is the answer. It runs in the
+//! same sandbox as scripts that only read.
 
 use callsheet_core::evaluate::{ProcessReport, ProcessRequest, SCRIPT_READ};
 use callsheet_core::template::Inherit;
@@ -10,22 +10,22 @@ use crate::grants::Caller;
 use crate::ports::{ToolContext, ToolFault, ToolOutcome};
 use crate::services::{Hook, HookPoint, Services};
 
-/// The most bytes of each stream of a hook that are kept.
+/// Most bytes that are kept of each output stream of a hook.
 const OUTPUT: usize = 16 * 1024;
 
-/// A hook that said no.
+/// The refusal of a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookRefusal {
     /// The name of the hook.
     pub hook: String,
-    /// What it printed, or why it could not be asked.
+    /// What the hook printed, or why it could not be asked.
     pub why: String,
 }
 
-/// Asks all hooks of a point, one after the other. The first refusal counts. A hook that cannot be asked refuses.
+/// Asks the hooks of a point one after the other, until one refuses. A hook that cannot be asked counts as a refusal.
 ///
 /// # Errors
-/// The refusal.
+/// A hook refused.
 pub async fn ask_hooks(
     services: &Services,
     point: HookPoint,
@@ -79,14 +79,14 @@ async fn asked(
     }
 }
 
-/// Why a hook refuses, in its own words.
+/// Why a hook refuses: what it printed, or else how it ended.
 fn said(report: &ProcessReport) -> String {
     let streams = [&report.stderr, &report.stdout].map(|stream| stream.trim());
     let said = streams.into_iter().filter(|stream| !stream.is_empty()).collect::<Vec<_>>().join("\n");
     match report.exit_code {
-        _ if report.timed_out => format!("its time is over\n{said}").trim_end().to_owned(),
+        _ if report.timed_out => format!("it ran out of time\n{said}").trim_end().to_owned(),
         _ if !said.is_empty() => said,
-        Some(code) => format!("it ended with code {code}"),
-        None => "a signal ended it".to_owned(),
+        Some(code) => format!("it exited with code {code}"),
+        None => "a signal killed it".to_owned(),
     }
 }

@@ -1,4 +1,5 @@
-//! What a person allows for longer than one answer (spec 11.14). The person's list decides; a project cannot add to it.
+//! Grants: what a person allows for longer than one answer (spec 11.14). Only the person's list counts. A project
+//! cannot add to it.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -16,19 +17,19 @@ use crate::paths::{Granted, decides};
 /// The tool that runs commands.
 pub const RUN_COMMAND: &str = "run_command";
 
-/// One thing that a person allowed.
+/// A permission that a person gave.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// Its number in the list, by which it is revoked.
+    /// The number in the list. `grants revoke` takes it.
     pub n: u32,
     /// What is allowed.
     pub what: GrantedThing,
     /// Where it is allowed.
     #[serde(flatten)]
     pub scope: Scope,
-    /// When it ends, in milliseconds since the Unix epoch. `None` means when it is revoked.
+    /// When it ends, in milliseconds since the Unix epoch. `None` means that it lasts until it is revoked.
     pub until: Option<u64>,
-    /// When it was given.
+    /// When it was given, in milliseconds since the Unix epoch.
     pub since: u64,
 }
 
@@ -40,18 +41,18 @@ pub struct Scope {
     /// The run. `None` means any run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
-    /// The task of the run, including its parts and items, and the tasks of the templates that it calls. `None` means
-    /// any task.
+    /// The task of the run, with its parts and items, and with the tasks of templates that it calls. `None` means any
+    /// task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Slug>,
 }
 
-/// Who would use a grant.
+/// The run or task that would use a grant.
 #[derive(Clone, Debug, Default)]
 pub struct Caller {
-    /// The run. `None` means that no run is meant.
+    /// The run. `None` means no run in particular.
     pub run: Option<RunId>,
-    /// The names of the task and of what contains it. Empty means the run itself.
+    /// The names of the task and of everything that contains it. Empty means the run itself.
     pub tasks: Vec<Slug>,
 }
 
@@ -68,7 +69,7 @@ impl Caller {
 }
 
 impl Scope {
-    /// Whether it includes a run or a task of a project.
+    /// Whether this scope includes a caller in a project.
     pub fn holds(&self, project: &Path, caller: &Caller) -> bool {
         self.project.as_deref().is_none_or(|own| own == project)
             && self.run.as_ref().is_none_or(|own| caller.run.as_ref() == Some(own))
@@ -88,22 +89,22 @@ pub enum GrantedThing {
     Read(PathBuf),
     /// A variable of the environment that commands see.
     Variable(String),
-    /// A protected file or folder that commands may change, by its path below the project.
+    /// A protected file or folder that commands may change. The path is below the project.
     Protected(PathBuf),
-    /// Commands that run without being asked about.
+    /// Commands that run without approval.
     Command(CommandGrant),
-    /// Calls of a server's tool that are made without being asked about.
+    /// Calls of a server's tool that are made without approval.
     Tool(ToolGrant),
-    /// The script of one node of a template, in every item and iteration of a run. The scope names the first of them.
+    /// The script of one template node, in every item and iteration of a run. The scope names the node's first task.
     Script,
-    /// Changes of files that are applied without being asked about: of files below the project that match this pattern.
+    /// Changes that are applied without approval: those to files below the project that match this pattern.
     Changes(String),
-    /// Runs and approvals from elsewhere that are signed with this key.
+    /// Runs and approvals from elsewhere, if they are signed with this key.
     Approver(String),
 }
 
 impl GrantedThing {
-    /// As people read it: `host crates.io`.
+    /// The text that people read, such as `host crates.io`.
     pub fn shown(&self) -> String {
         let path = |path: &Path| visible_line(&path.display().to_string());
         match self {
@@ -121,17 +122,17 @@ impl GrantedThing {
     }
 }
 
-/// A tool of a server in the form in which a person granted it. A tool that changed is not granted (spec 13.2).
+/// A server's tool as it was when a person granted it. If the tool changes, the grant no longer counts (spec 13.2).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolGrant {
-    /// Its canonical name.
+    /// The canonical name of the tool.
     pub tool: String,
-    /// The hash of its server's place and of all that it declared.
+    /// The hash of the server's place and of the tool's declaration.
     pub hash: BlobId,
 }
 
 impl ToolGrant {
-    /// Grants a tool as it is now. `None` if its calls cannot be granted: it is not of a server.
+    /// Grants a tool as it is now. `None` if the tool does not come from a server, because then it cannot be granted.
     pub fn of(spec: &ToolSpec) -> Option<Self> {
         spec.granted_as.clone().map(|hash| Self { tool: spec.name.clone(), hash })
     }
@@ -147,12 +148,12 @@ pub enum CommandLine {
     Words(Vec<String>),
 }
 
-/// Which commands run without asking.
+/// The commands that run without approval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandGrant {
-    /// The first words of a program and its arguments, or the whole of a line for the shell.
+    /// The program and its first arguments, or a whole line for the shell.
     pub command: CommandLine,
-    /// The folder of the project that they run in. Empty means the project folder itself.
+    /// The project folder in which they run. Empty means the root of the project.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cwd: String,
 }
@@ -162,12 +163,12 @@ pub struct CommandGrant {
 pub struct CommandCall {
     /// What it runs.
     pub command: CommandLine,
-    /// The folder that it names.
+    /// The folder in which the call runs it.
     #[serde(default)]
     pub cwd: Option<String>,
 }
 
-/// The matcher of a pattern of files below the project, as in `.gitignore`: `*` stays in one folder.
+/// Makes a matcher for files below the project. `*` matches within one folder only.
 ///
 /// # Errors
 /// The pattern is not a glob.
@@ -175,8 +176,8 @@ pub fn file_pattern(pattern: &str) -> Result<GlobMatcher, globset::Error> {
     Ok(GlobBuilder::new(pattern).literal_separator(true).build()?.compile_matcher())
 }
 
-/// The grants that together cover changes of all these files of a project. `None` if they do not. None covers a file
-/// that may decide what runs later or what a model is told.
+/// The grants that together cover changes to all these files of a project. `None` if a file is not covered. No grant
+/// covers a file that may decide what runs later or what a model reads.
 pub fn covering_changes<'a>(grants: &'a [Grant], project: &Path, files: &[&str]) -> Option<BTreeSet<u32>> {
     let pattern = |grant: &'a Grant| match &grant.what {
         GrantedThing::Changes(pattern) => Some((grant.n, file_pattern(pattern).ok()?)),
@@ -189,8 +190,8 @@ pub fn covering_changes<'a>(grants: &'a [Grant], project: &Path, files: &[&str])
 }
 
 impl CommandCall {
-    /// The command of a call of `run_command`, or of a script that may write and sets no variables. `None` if there is
-    /// none. A file that is written for the script is named by its placeholder.
+    /// The command of a `run_command` call, or of a script that may write, sets no variables and does not get the whole
+    /// environment. `None` for other calls. A file that is written for the script appears as its placeholder.
     pub fn of(call: &ToolCall) -> Option<Self> {
         match call.name.as_str() {
             RUN_COMMAND => Self::deserialize(&call.arguments).ok(),
@@ -207,8 +208,8 @@ impl CommandCall {
         }
     }
 
-    /// Allows commands that begin with the first `words` of this one, in its folder. For a line for the shell, allows
-    /// exactly this line.
+    /// Makes a grant for commands that begin with the first `words` of this one, in the same folder. For a line for the
+    /// shell, the grant allows exactly this line.
     pub fn grant(&self, words: usize) -> CommandGrant {
         let command = match &self.command {
             CommandLine::Words(all) => CommandLine::Words(all.iter().take(words).cloned().collect()),
@@ -217,7 +218,7 @@ impl CommandCall {
         CommandGrant { command, cwd: plain_folder(self.cwd.as_deref().unwrap_or_default()) }
     }
 
-    /// Words that can be counted. A line for the shell counts as one.
+    /// The words of the command. A line for the shell counts as one word.
     pub fn words(&self) -> &[String] {
         match &self.command {
             CommandLine::Words(words) => words,
@@ -227,7 +228,7 @@ impl CommandCall {
 }
 
 impl CommandGrant {
-    /// Whether it allows the command of this call. Words are compared one by one, so a longer word is a different one.
+    /// Whether this grant allows the call's command. Whole words are compared, so a longer word does not match.
     pub fn covers(&self, call: &CommandCall) -> bool {
         let in_folder = plain_folder(call.cwd.as_deref().unwrap_or_default()) == self.cwd;
         in_folder
@@ -238,7 +239,7 @@ impl CommandGrant {
             }
     }
 
-    /// As people read it: `cargo test …`.
+    /// The text that people read, such as `cargo test …`.
     pub fn shown(&self) -> String {
         let what = match &self.command {
             CommandLine::Words(words) => format!("{} …", command_text(words)),
@@ -249,17 +250,17 @@ impl CommandGrant {
 }
 
 impl Grant {
-    /// Whether it applies to a run or a task of a project at a moment.
+    /// Whether this grant counts for a caller in a project at this time.
     pub fn counts(&self, project: &Path, caller: &Caller, now_ms: u64) -> bool {
         self.scope.holds(project, caller) && !self.has_ended(now_ms)
     }
 
-    /// Whether its time is over.
+    /// Whether the grant has expired.
     pub fn has_ended(&self, now_ms: u64) -> bool {
         self.until.is_some_and(|until| until <= now_ms)
     }
 
-    /// What was just allowed, in words for a person.
+    /// Tells a person what was just allowed.
     pub fn told(&self) -> String {
         let of_task = |task: &Slug| format!(" by {}", visible_line(task.as_str()));
         let by = self.scope.task.as_ref().map(of_task).unwrap_or_default();
@@ -268,7 +269,7 @@ impl Grant {
         format!("grant {n}: {what}{by}{of_run} (revoke it: callsheet grants revoke {n})")
     }
 
-    /// Adds what it allows to what commands may do. A grant that only answers gates adds nothing.
+    /// Adds what this grant allows commands to do. A grant that only answers gates adds nothing.
     pub fn add_to(&self, granted: &mut Granted) {
         match &self.what {
             GrantedThing::Host(host) => granted.hosts.push(host.clone()),
@@ -285,7 +286,7 @@ impl Grant {
     }
 }
 
-/// Words quoted as for a shell, so that a person sees where each ends and nothing is hidden.
+/// Words quoted as for a shell, so that a person sees where each word ends. Invisible characters are made visible.
 pub fn command_text(words: &[String]) -> String {
     let plain =
         |word: &String| !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "/._-+=@,:".contains(c));
@@ -294,7 +295,7 @@ pub fn command_text(words: &[String]) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// A project folder in its plain form: `./a/` becomes `a`.
+/// Normalises a project folder: `./a/` becomes `a`.
 fn plain_folder(folder: &str) -> String {
     let parts = Path::new(folder).components().filter(|part| *part != Component::CurDir);
     parts.collect::<PathBuf>().display().to_string()

@@ -1,14 +1,14 @@
-//! What a person allowed for longer than one answer.
+//! The person's standing grants.
 
 use crate::grants::{Caller, Grant};
 use crate::paths::Granted;
 
-/// The person's grants. Each call reads their current state, so a grant that was just revoked does not count.
+/// The person's grants. Each call reads the current list, so a grant that was just revoked no longer counts.
 pub trait Grants: Send + Sync {
     /// The grants that a caller may use now.
     fn counting(&self, caller: &Caller) -> Vec<Grant>;
 
-    /// Adds what else commands of a caller may do.
+    /// Adds what the grants allow a caller's commands to do.
     fn add_to(&self, granted: &mut Granted, caller: &Caller) {
         self.counting(caller).iter().for_each(|grant| grant.add_to(granted));
     }

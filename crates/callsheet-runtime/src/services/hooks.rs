@@ -1,4 +1,4 @@
-//! Hooks: a user's commands that are asked at fixed points of a run (spec 12.11).
+//! Hooks: commands of the user that a run asks at fixed points (spec 12.11).
 
 use std::time::Duration;
 
@@ -33,12 +33,12 @@ impl HookPoint {
     }
 }
 
-/// A command that is asked at a point.
+/// A command that a run asks at one point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hook {
-    /// The point.
+    /// When the hook is asked.
     pub point: HookPoint,
-    /// Its name in the configuration.
+    /// The name in the configuration.
     pub name: String,
     /// The program and its arguments.
     pub argv: Vec<String>,
@@ -49,7 +49,7 @@ pub struct Hook {
 pub struct Hooks {
     /// The hooks in the order in which they are asked.
     pub list: Vec<Hook>,
-    /// How long each may take.
+    /// How long each hook may take.
     pub timeout: Duration,
 }
 

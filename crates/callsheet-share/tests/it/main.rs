@@ -1,4 +1,4 @@
-//! Files that somebody made to do harm, and files that are only damaged.
+//! Malicious files, and files that are only damaged.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ fn zipped(parts: &[(String, Vec<u8>)]) -> Vec<u8> {
     zip.finish().unwrap().into_inner()
 }
 
-/// The file with another list of parts.
+/// The file with another manifest.
 fn with_manifest(file: &[u8], change: impl FnOnce(&mut Value)) -> Vec<u8> {
     let mut parts = parts(file);
     let mut manifest: Value = serde_json::from_slice(&parts[0].1).unwrap();
@@ -72,21 +72,21 @@ fn each_part_is_what_the_list_says() {
         assert!(refused(&zipped(&changed)).contains("too large"), "{at}");
         let mut changed = parts(&file);
         changed[at].1[0] ^= 1;
-        assert!(refused(&zipped(&changed)).contains("is not as it was packed"), "{at}");
+        assert!(refused(&zipped(&changed)).contains("does not match the manifest"), "{at}");
         let mut changed = parts(&file);
         changed.remove(at);
-        assert!(refused(&zipped(&changed)).contains("not on its list"), "{at}");
+        assert!(refused(&zipped(&changed)).contains("exactly the parts"), "{at}");
     }
     let mut more = parts(&file);
     more.push(("extra.txt".to_owned(), Vec::new()));
-    assert!(refused(&zipped(&more)).contains("not on its list"));
+    assert!(refused(&zipped(&more)).contains("exactly the parts"));
     let hash = BlobId::of(b"other").to_string();
     let mut renamed = parts(&with_manifest(&file, |manifest| {
         let parts = manifest["parts"].as_array_mut().unwrap();
         parts.last_mut().unwrap()["name"] = json!(format!("blobs/{hash}"));
     }));
     renamed.last_mut().unwrap().0 = format!("blobs/{hash}");
-    assert!(refused(&zipped(&renamed)).contains("is another text"));
+    assert!(refused(&zipped(&renamed)).contains("does not match its name"));
 }
 
 #[test]
@@ -95,11 +95,11 @@ fn names_that_lead_elsewhere_are_refused() {
     for name in ["../../etc/passwd", "/etc/passwd", "blobs/../../x", "blobs/..", "views/../x", "", "C:\\x", "blobs/AB"]
     {
         let other = with_manifest(&file, |manifest| manifest["parts"][1]["name"] = json!(name));
-        assert!(refused(&other).contains("a name that no part has"), "{name}");
+        assert!(refused(&other).contains("an unknown name"), "{name}");
     }
     for run in ["../x", "a/b", "", ".", "a b", "x\u{0}"] {
         let other = with_manifest(&file, |manifest| manifest["run"] = json!(run));
-        assert!(refused(&other).contains("the name of the run is no name"), "{run:?}");
+        assert!(refused(&other).contains("the name of the run is invalid"), "{run:?}");
     }
 }
 
@@ -108,7 +108,7 @@ fn what_grows_when_it_is_unpacked_is_refused_before_it_does() {
     let file = packed(None);
     let much = with_manifest(&file, |manifest| manifest["parts"][0]["size"] = json!(1_u64 << 40));
     assert!(matches!(unpack(&much), Err(ShareFault::TooLarge(_))));
-    // A small list, and a part of many zeros.
+    // A small manifest, and a part that unpacks to many zeros.
     let mut bomb = parts(&file);
     bomb[1].1 = vec![0; 64 * 1024 * 1024];
     let bomb = zipped(&bomb);

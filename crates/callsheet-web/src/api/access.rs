@@ -1,8 +1,7 @@
 //! Who may use the interface for programs, and for what.
 //!
-//! A client shows a token in the `Authorization` header. No page of a browser can use the interface: browsers name the
-//! origin of what a page sends, and a request that has one is refused. The cookie of the live page counts for nothing
-//! here.
+//! A client sends a token in the `Authorization` header. Web pages cannot use the interface: a browser adds the origin
+//! to what a page sends, and a request with an origin is refused. The live page's cookie does not count here.
 
 use std::sync::Arc;
 
@@ -23,7 +22,7 @@ use crate::guard::is_loopback;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClientRight {
-    /// See runs.
+    /// Look at runs.
     Look,
     /// Also start, resume, retry and cancel runs.
     Steer,
@@ -32,7 +31,7 @@ pub enum ClientRight {
 }
 
 impl ClientRight {
-    /// Its name.
+    /// The name in commands and answers.
     pub fn name(self) -> &'static str {
         match self {
             Self::Look => "look",
@@ -42,16 +41,16 @@ impl ClientRight {
     }
 }
 
-/// A client.
+/// A program that uses the interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Client {
     /// Its name, which the record shows.
     pub name: String,
-    /// What it may do.
+    /// What the client may do.
     pub may: ClientRight,
 }
 
-/// A client, and the hash of its token.
+/// A client, with the hash of its token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownClient {
     /// The client.
@@ -60,26 +59,26 @@ pub struct KnownClient {
     pub hash: BlobId,
 }
 
-/// The clients that the person let in.
+/// The clients to which the person gave tokens.
 pub trait Clients: Send + Sync {
-    /// All of them. A client that was revoked is none of them any more.
+    /// All clients whose tokens are valid now.
     ///
     /// # Errors
     /// The list cannot be read.
     fn known(&self) -> Result<Vec<KnownClient>, Refusal>;
 }
 
-/// Whether a request comes from a program on this machine, and not from a page.
+/// Refuses a request that a web page sent, or whose host name is not a loopback name.
 pub(super) fn from_a_program(headers: &HeaderMap) -> Result<(), Problem> {
     let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     if !text(header::HOST).is_some_and(is_loopback) {
         return Err(Problem::new(
             Code::NotAProgram,
-            "this host name is not this machine's",
+            "the host name of the request is not a loopback name",
             "use http://127.0.0.1:PORT",
         ));
     }
-    // Browsers add both by themselves, and no page can leave them out or change them.
+    // Browsers add both headers themselves. A page can neither omit nor change them.
     let site = text(HeaderName::from_static("sec-fetch-site"));
     if headers.contains_key(header::ORIGIN) || site.is_some_and(|site| site != "none") {
         return Err(Problem::new(Code::NotAProgram, "this request came from a web page", "send it from a program"));
@@ -87,17 +86,21 @@ pub(super) fn from_a_program(headers: &HeaderMap) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The client whose token the request shows.
+/// The client whose token the request carries.
 async fn client(parts: &Parts, api: &Arc<Api>) -> Result<Client, Problem> {
     let no_token = |what: &str| {
-        Problem::new(Code::NoToken, what, "send Authorization: Bearer TOKEN; callsheet serve tokens add NAME makes one")
+        Problem::new(
+            Code::NoToken,
+            what,
+            "send Authorization: Bearer TOKEN; make a token: callsheet serve tokens add NAME",
+        )
     };
     let given = parts.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let given = given.and_then(|value| value.split_once(' ')).filter(|(kind, _)| kind.eq_ignore_ascii_case("bearer"));
     let Some((_, token)) = given else { return Err(no_token("the request has no token")) };
     let hash = BlobId::of(token.trim().as_bytes());
     let found = blocking(api, move |api| {
-        // Every hash is compared, and each comparison takes the same time.
+        // Compares every hash in constant time, so that the duration reveals nothing.
         let is_it = |known: &KnownClient| bool::from(known.hash.as_str().as_bytes().ct_eq(hash.as_str().as_bytes()));
         let known = api.clients.known()?.into_iter();
         Ok(known.fold(None, |found, known| if is_it(&known) { Some(known.client) } else { found }))
@@ -111,11 +114,11 @@ async fn with_right(parts: &Parts, api: &Arc<Api>, right: ClientRight) -> Result
         return Ok(client);
     }
     let (name, may, right) = (&client.name, client.may.name(), right.name());
-    let what = format!("the token {name} may {may}, and this needs the right to {right}");
+    let what = format!("the token {name} has the right to {may}, but this needs the right to {right}");
     Err(Problem::new(Code::NoRight, what, format!("callsheet serve tokens add NAME --may {right}")))
 }
 
-/// A client that may see runs.
+/// A client that may look at runs.
 pub(super) struct Looking;
 
 impl FromRequestParts<Arc<Api>> for Looking {
@@ -149,7 +152,7 @@ rights! {
 }
 
 impl Client {
-    /// Who gives its commands, for the record.
+    /// The name under which the record keeps the client's orders.
     pub(super) fn by(&self) -> AnsweredBy {
         AnsweredBy::Api(self.name.clone())
     }

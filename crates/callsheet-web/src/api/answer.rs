@@ -1,4 +1,4 @@
-//! What goes back, always through the door for programs.
+//! Responses in JSON. Every one passes `Shown::json`, which masks keys.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::problem::Problem;
 use crate::drawn::Drawn;
 
-/// A value as JSON.
+/// A response with a value as JSON.
 pub(super) struct Answer<T> {
     pub status: StatusCode,
     pub value: T,

@@ -1,4 +1,4 @@
-//! The events of a run as they are recorded, as server-sent events or as JSON Lines. The lines are those of
+//! Sends the recorded events of a run, as server-sent events or as JSON Lines. The lines are the same as those of
 //! `callsheet show --events` and of `--json`.
 
 use std::collections::VecDeque;
@@ -24,31 +24,31 @@ use super::runs::summary;
 use super::{Api, Shared, blocking, limits};
 use crate::drawn::{Line, json_lines, server_sent};
 
-/// Which events are sent.
+/// Which events to send.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Which {
-    /// The number of the last event that the client has. The header `Last-Event-ID` says the same, and counts first.
+    /// The number of the last event that the client has. The header `Last-Event-ID` takes precedence.
     after: Option<u64>,
-    /// Whether JSON Lines go on as events are recorded, as server-sent events always do.
+    /// Whether to keep sending JSON Lines as events are recorded. Server-sent events always do this.
     #[serde(default)]
     follow: bool,
 }
 
-/// A client that reads the log of a run.
+/// A client's reading position in the log of a run.
 struct Reader {
     api: Arc<Api>,
     run: RunId,
     seen: Cursor,
     follows: bool,
     read: VecDeque<LogEntry>,
-    /// Given back when the client leaves.
+    /// Released when the client disconnects.
     _stream: OwnedSemaphorePermit,
 }
 
-/// Sends the events of a run. With `Accept: text/event-stream`, they come as they are recorded, and the id of each is
-/// its number. Otherwise they come as JSON Lines. `event.schema.json` describes a line.
+/// Sends the events of a run. With `Accept: text/event-stream`, sends each event when it is recorded, with its number
+/// as its id. Otherwise sends JSON Lines. `event.schema.json` describes a line.
 #[utoipa::path(get, path = "/runs/{run}/events", security(("token" = [])),
     params(("run" = String, Path, description = "The name of the run."), Which,
         ("Last-Event-ID" = Option<u64>, Header, description = "The number of the last event that the client has.")),
@@ -67,7 +67,11 @@ pub(super) async fn events(
     let found = blocking(&api, move |api| summary(api, &run)).await?;
     let stream = Arc::clone(&api.streams).try_acquire_owned();
     let _stream = stream.map_err(|_| {
-        Problem::new(Code::Busy, format!("{} streams are open", limits::STREAMS), "close one, or try again later")
+        Problem::new(
+            Code::Busy,
+            format!("{} streams are open, which is the limit", limits::STREAMS),
+            "close one, or try again later",
+        )
     })?;
     let follows = as_events || which.follow;
     let reader = Reader { api, run: found.run, seen, follows, read: VecDeque::new(), _stream };
@@ -88,14 +92,14 @@ fn lines(reader: Reader) -> impl Stream<Item = io::Result<Line>> + Send + 'stati
         match reader.next().await {
             Ok(Some(line)) => Some((Ok(line), Some(reader))),
             Ok(None) => None,
-            // The client sees that the answer is not whole.
+            // The error breaks off the response, so the client sees that it is incomplete.
             Err(problem) => Some((Err(io::Error::other(format!("{problem:?}"))), None)),
         }
     })
 }
 
 impl Reader {
-    /// The next event. `None` if there are no more, and the client does not follow the run.
+    /// The next event. `None` if there are no more and the client does not follow the run.
     async fn next(&mut self) -> Result<Option<Line>, Problem> {
         loop {
             if let Some(entry) = self.read.pop_front() {

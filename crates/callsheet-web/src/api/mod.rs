@@ -1,5 +1,5 @@
-//! The HTTP interface for programs, under `/api/v1` (spec 11.22). It decides nothing: it reads requests, passes them to
-//! [`callsheet_app::RunControl`], and writes what comes back as JSON.
+//! The HTTP interface for programs, under `/api/v1` (spec 11.22). It reads requests, passes them to
+//! [`callsheet_app::RunControl`], and returns the results as JSON. It makes no decisions of its own.
 
 mod access;
 mod answer;
@@ -39,10 +39,10 @@ pub use limits::RUNS;
 use once::Once;
 use problem::{Code, Problem};
 
-/// Where the interface is.
+/// The path of the interface.
 pub const PREFIX: &str = "/api/v1";
 
-/// The JSON Schema of a line of events.
+/// The JSON Schema of an event line.
 const EVENT_SCHEMA: &str = include_str!("../../../../docs/schema/event.schema.json");
 
 /// What all requests share.
@@ -57,7 +57,7 @@ pub(crate) struct Api {
 
 type Shared = State<Arc<Api>>;
 
-/// What stands in the document besides the operations.
+/// The OpenAPI document without the operations.
 #[derive(OpenApi)]
 #[openapi(
     info(
@@ -71,7 +71,7 @@ type Shared = State<Arc<Api>>;
 )]
 struct Document;
 
-/// Says how clients show who they are.
+/// Adds the bearer token to the document.
 struct WithTokens;
 
 impl Modify for WithTokens {
@@ -121,7 +121,7 @@ pub fn api(runs: Arc<dyn RunControl>, starter: Arc<dyn RunStarter>, clients: Arc
     Router::new().nest(PREFIX, router)
 }
 
-/// Refuses requests from pages, whoever wrote them, and requests under a name that is not this machine's.
+/// Refuses requests from web pages and requests with a foreign host name, before any handler runs.
 async fn guarded(State(_): Shared, request: Request, next: Next) -> Response {
     let mut response = match access::from_a_program(request.headers()) {
         Ok(()) => next.run(request).await,
@@ -132,14 +132,14 @@ async fn guarded(State(_): Shared, request: Request, next: Next) -> Response {
 }
 
 async fn nothing() -> Problem {
-    Problem::new(Code::NotFound, "there is nothing at this address", "openapi.json lists all addresses")
+    Problem::new(Code::NotFound, "there is no such address", "openapi.json lists all addresses")
 }
 
 async fn wrong_method() -> Problem {
-    Problem::new(Code::WrongMethod, "this address does not take this method", "openapi.json lists all addresses")
+    Problem::new(Code::WrongMethod, "this address does not accept this method", "openapi.json lists all addresses")
 }
 
-/// Runs something that blocks without blocking other requests.
+/// Runs blocking work on another thread, so that other requests continue.
 async fn blocking<T: Send + 'static>(
     api: &Arc<Api>,
     work: impl FnOnce(&Api) -> Result<T, Problem> + Send + 'static,

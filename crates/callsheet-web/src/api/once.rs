@@ -1,5 +1,5 @@
-//! Starts and resumes that are asked for again with the same key have no second effect, as long as this server runs.
-//! Orders to a run need no such memory: the log holds their keys.
+//! Remembers the keys of starts and resumes, so that a repeated request has no second effect as long as this server
+//! runs. Orders to a run need no such memory, because the log holds their keys.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -8,15 +8,15 @@ use super::limits;
 use super::problem::Problem;
 use crate::record::locked;
 
-/// What came of one key. Locked while it is carried out, so that a second request waits for the first.
+/// The result for one key. Locked while the work is done, so that a second request waits for the first.
 type Outcome = Arc<Mutex<Option<String>>>;
 
-/// The outcomes of the latest keys.
+/// The results for the latest keys.
 #[derive(Default)]
 pub(super) struct Once(Mutex<VecDeque<(String, Outcome)>>);
 
 impl Once {
-    /// Does the work, or returns what came of it before. A refusal is not remembered.
+    /// Does the work, or returns the earlier result for this key. Refusals are not remembered.
     pub fn run(&self, key: &str, work: impl FnOnce() -> Result<String, Problem>) -> Result<String, Problem> {
         let outcome = self.outcome(key);
         let mut outcome = locked(&outcome);

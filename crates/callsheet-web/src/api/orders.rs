@@ -1,4 +1,4 @@
-//! Orders to runs. Each has a key, and says on which revision of the run it was decided.
+//! Orders to runs. Each order has a key, and names the revision of the run that the client saw.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use super::reading::{At, Body, key};
 use super::runs::{RunName, summary, with_run};
 use super::{Api, Shared, blocking};
 
-/// What came of an order.
+/// The result of an order.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Done {
     run: RunName,
-    /// `sent`: a process drives the run and has it now. `saved`: it takes effect when the run is resumed. `done`: it is
-    /// done.
+    /// `sent`: the process that drives the run has it. `saved`: it takes effect when the run is resumed. `done`: it has
+    /// taken effect.
     arrival: &'static str,
     /// What happened, in words.
     what: String,
@@ -41,7 +41,7 @@ impl Done {
     }
 }
 
-/// Gives a command, decided on this revision.
+/// Sends a command to a run. The client decided on it at this revision.
 async fn give(
     api: &Arc<Api>,
     client: Client,
@@ -54,7 +54,7 @@ async fn give(
         let (found, now) = with_run(api, &run, |found, view| Ok((found.clone(), view.cursor().0)))?;
         if revision > now {
             let what = format!("revision {revision} is not recorded; the run is at {now}");
-            return Err(Problem::new(Code::NotNow, what, "send the revision that you looked at"));
+            return Err(Problem::new(Code::NotNow, what, "send the revision that you saw"));
         }
         let order = Order { by: client.by(), key, revision: Some(Cursor(revision)), command };
         let receipt = api.runs.order(&found.run, &order)?;
@@ -64,10 +64,10 @@ async fn give(
     .await
 }
 
-/// Numbers of gates, of which there must be some: an approval says what it approves.
+/// Refuses an empty list of gates, because an order must name what it approves or denies.
 fn named(gates: Vec<u32>) -> Result<Vec<u32>, Problem> {
     if gates.is_empty() {
-        return Err(Problem::new(Code::BadRequest, "`gates` is empty", "name the gates that you looked at"));
+        return Err(Problem::new(Code::BadRequest, "`gates` is empty", "name the gates that you saw"));
     }
     Ok(gates)
 }
@@ -76,16 +76,16 @@ fn named(gates: Vec<u32>) -> Result<Vec<u32>, Problem> {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ApproveBody {
-    /// The key of this order. The same order that is sent again has the same key, and no second effect.
+    /// The key of this order. If you send the order again with the same key, it has no second effect.
     key: String,
-    /// The revision on which it was decided.
+    /// The revision that the client saw.
     revision: u64,
-    /// The gates that are approved.
+    /// The gates to approve.
     gates: Vec<u32>,
-    /// Only these tasks of the gates.
+    /// Only these tasks of the gates. Empty means all.
     #[serde(default)]
     tasks: Vec<String>,
-    /// Only these hunks of a change. The others are skipped.
+    /// Only these hunks of the change. The others are skipped.
     hunks: Option<Vec<u32>>,
     /// Why the other hunks are skipped.
     #[serde(default)]
@@ -113,7 +113,11 @@ pub(super) async fn approve(
             RunCommand::Keep { gates, tasks, hunks, edits: BTreeMap::new(), because }
         }
         None if !because.is_empty() => {
-            return Err(Problem::new(Code::BadRequest, "`because` needs `hunks`", "leave it out, or deny with it"));
+            return Err(Problem::new(
+                Code::BadRequest,
+                "`because` needs `hunks`",
+                "leave it out, or deny with this reason",
+            ));
         }
         None => RunCommand::Approve { gates, tasks, later: false, always: None },
     };
@@ -126,11 +130,11 @@ pub(super) async fn approve(
 pub(super) struct DenyBody {
     /// The key of this order.
     key: String,
-    /// The revision on which it was decided.
+    /// The revision that the client saw.
     revision: u64,
-    /// The gates that are denied.
+    /// The gates to deny.
     gates: Vec<u32>,
-    /// Only these tasks of the gates.
+    /// Only these tasks of the gates. Empty means all.
     #[serde(default)]
     tasks: Vec<String>,
     /// The reason. The model reads it if it tries again.
@@ -159,9 +163,9 @@ pub(super) async fn deny(
 pub(super) struct AnswerBody {
     /// The key of this order.
     key: String,
-    /// The revision on which it was decided.
+    /// The revision that the client saw.
     revision: u64,
-    /// The task that asks, as `waiting` shows it.
+    /// The task that asks, as in the answer of `waiting`.
     task: String,
     /// The execution that asks.
     execution: String,
@@ -171,7 +175,7 @@ pub(super) struct AnswerBody {
     text: String,
 }
 
-/// Answers a question of a task.
+/// Answers a task's question.
 #[utoipa::path(post, path = "/runs/{run}/answer", request_body = AnswerBody, security(("token" = [])),
     params(("run" = String, Path, description = "The name of the run.")),
     responses((status = 200, description = "Done.", body = Done), (status = "4XX", description = "Refused.", body = Problem, content_type = "application/problem+json")))]
@@ -192,17 +196,17 @@ pub(super) async fn answer(
 pub(super) struct RetryBody {
     /// The key of this order.
     key: String,
-    /// The revision on which it was decided.
+    /// The revision that the client saw.
     revision: u64,
-    /// The tasks to repeat. Without names, all failed tasks.
+    /// The tasks to retry. Empty means all failed tasks.
     #[serde(default)]
     tasks: Vec<String>,
-    /// Whether to repeat tasks even if files contain their changes.
+    /// Whether to retry tasks even if their changes are in files.
     #[serde(default)]
     keep_changes: bool,
 }
 
-/// Repeats tasks.
+/// Retries tasks.
 #[utoipa::path(post, path = "/runs/{run}/retry", request_body = RetryBody, security(("token" = [])),
     params(("run" = String, Path, description = "The name of the run.")),
     responses((status = 200, description = "Done.", body = Done), (status = "4XX", description = "Refused.", body = Problem, content_type = "application/problem+json")))]
@@ -216,17 +220,17 @@ pub(super) async fn retry(
     give(&api, client, run, (key, revision), RunCommand::Retry { tasks, keep_changes }).await
 }
 
-/// An order that says nothing more.
+/// A cancellation.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CancelBody {
     /// The key of this order.
     key: String,
-    /// The revision on which it was decided.
+    /// The revision that the client saw.
     revision: u64,
 }
 
-/// Stops a run that a process drives. What is recorded stays, and the run can be resumed.
+/// Stops a run that a process drives. The record is kept, and the run can be resumed.
 #[utoipa::path(post, path = "/runs/{run}/cancel", request_body = CancelBody, security(("token" = [])),
     params(("run" = String, Path, description = "The name of the run.")),
     responses((status = 200, description = "Done.", body = Done), (status = "4XX", description = "Refused.", body = Problem, content_type = "application/problem+json")))]
@@ -239,11 +243,11 @@ pub(super) async fn cancel(
     give(&api, client, run, (body.key, body.revision), RunCommand::Stop).await
 }
 
-/// A resume.
+/// An order to resume a run.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ResumeBody {
-    /// The key of this resume. With the same key, it has no second effect as long as this server runs.
+    /// The key of this order. With the same key, it has no second effect as long as this server runs.
     key: String,
 }
 

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use crate::drawn::Drawn;
 
-/// What kind of problem it is.
+/// The kind of problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Code {
@@ -17,21 +17,21 @@ pub(super) enum Code {
     BadRequest,
     /// The token is missing or unknown.
     NoToken,
-    /// The token does not give this right.
+    /// The token does not include this right.
     NoRight,
-    /// The request came from a web page, or under a foreign host name.
+    /// The request came from a web page, or named a foreign host.
     NotAProgram,
     /// There is no such run, text or address.
     NotFound,
-    /// The address does not take this method.
+    /// The address does not accept this method.
     WrongMethod,
-    /// The run is not in a state in which this can be done, or is not in the state that was seen.
+    /// The state of the run does not allow this, or is no longer the state that the client saw.
     NotNow,
-    /// The body of the request, or the text that was asked for, is too large.
+    /// The body of the request or the requested text is too large.
     TooLarge,
     /// The body is not JSON.
     NotJson,
-    /// What was given cannot be run.
+    /// The request, sheet or template cannot be run.
     CannotRun,
     /// Too many streams are open.
     Busy,
@@ -57,31 +57,31 @@ impl Code {
     }
 }
 
-/// Who has to do something.
+/// Who caused the problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Fault {
     /// The program that sent the request.
     Client,
-    /// Callsheet, or the machine on which it runs.
+    /// Callsheet, or the machine that it runs on.
     Server,
 }
 
 /// Why a request was refused (RFC 9457).
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(super) struct Problem {
-    /// Always `about:blank`: `code` says which problem it is.
+    /// Always `about:blank`. `code` names the problem.
     #[serde(rename = "type")]
     kind: &'static str,
-    /// The name of the status.
+    /// The name of the HTTP status.
     title: &'static str,
-    /// The status.
+    /// The HTTP status.
     status: u16,
     /// What is wrong.
     detail: String,
-    /// Which problem it is.
+    /// The kind of problem.
     code: Code,
-    /// Whose fault it is.
+    /// Who caused the problem.
     fault: Fault,
     /// Whether the same request may succeed later.
     retry: bool,
@@ -105,7 +105,7 @@ impl Problem {
         }
     }
 
-    /// The problem of a refusal. `code`: what it is if the client asked for something that cannot be done.
+    /// The problem for a refusal. If the client caused the refusal, the problem gets this `code`.
     pub fn of(refusal: Refusal, code: Code) -> Self {
         match refusal.kind {
             Kind::Usage => Self::new(code, refusal.what, refusal.advice),

@@ -1,4 +1,4 @@
-//! Reads requests. What cannot be read is refused with the place and the reason.
+//! Reads requests. If a request cannot be read, the refusal gives the place and the reason.
 
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use super::limits;
 use super::problem::{Code, Problem};
 
-/// A body in JSON.
+/// A JSON body.
 pub(super) struct Body<T>(pub T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
@@ -34,10 +34,10 @@ fn unread(rejection: BytesRejection) -> Problem {
         let most = limits::BODY / 1024;
         return Problem::new(Code::TooLarge, format!("the body is larger than {most} KiB"), "send less");
     }
-    Problem::new(Code::BadRequest, "the body did not arrive whole", "send it again")
+    Problem::new(Code::BadRequest, "the body arrived incomplete", "send it again")
 }
 
-/// What the address says.
+/// The variable parts of the path.
 pub(super) struct At<T>(pub T);
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for At<T> {
@@ -49,7 +49,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for At<T> {
     }
 }
 
-/// What follows the `?` of the address.
+/// The query parameters.
 pub(super) struct Asked<T>(pub T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
@@ -64,11 +64,11 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
     }
 }
 
-/// The key of an order: what it may look like, and how the log names it, apart from keys of other clients.
+/// Checks the key of an order. Returns the key under which the log keeps it, which differs for each client.
 pub(super) fn key(client: &str, key: &str) -> Result<String, Problem> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if key.is_empty() || key.len() > limits::KEY || !key.chars().all(fits) {
-        let what = format!("`key` has 1 to {} letters, digits, `-`, `_` and `.`", limits::KEY);
+        let what = format!("`key` must have 1 to {} letters, digits, `-`, `_` and `.`", limits::KEY);
         return Err(Problem::new(Code::BadRequest, what, "use a new random key, such as a UUID, for each order"));
     }
     Ok(format!("api/{client}/{key}"))

@@ -1,4 +1,4 @@
-//! Runs: which there are, new ones, their state, their answers, and their texts.
+//! Runs: the list, starting one, its state, its answer, and its recorded texts.
 
 use std::collections::BTreeMap;
 
@@ -21,24 +21,24 @@ use super::{Api, Shared, blocking, limits};
 use crate::drawn::Drawn;
 use crate::record::locked;
 
-/// A run as it is listed.
+/// A run in a list.
 #[derive(Serialize, ToSchema)]
 pub(super) struct RunLine {
     /// The name of the run.
     run: RunName,
     /// The first line of its request.
     request: String,
-    /// How it ended or why it waits, such as `complete` or `approval_required`. `null` while it is running, and if its
-    /// process died.
+    /// How it ended or why it waits, such as `complete` or `approval_required`. `null` while it is running, or if its
+    /// process was killed.
     #[schema(value_type = Option<String>)]
     outcome: Option<callsheet_core::record::Outcome>,
-    /// Whether a process drives it.
+    /// Whether a process drives the run.
     working: bool,
     /// When it started, in milliseconds since 1970.
     started_at: u64,
     /// When something was last recorded, in milliseconds since 1970.
     changed_at: u64,
-    /// How much is recorded: the number of its last event. Orders say on which revision they were decided.
+    /// The number of its last event. Orders name the revision that the client saw.
     revision: u64,
     /// Its cost in US dollars. `null` if the cost of some calls is unknown.
     cost_usd: Option<f64>,
@@ -70,12 +70,12 @@ pub(super) struct RunList {
     total: usize,
 }
 
-/// Which runs are listed.
+/// Which runs to list.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Which {
-    /// How many of the newest runs are left out.
+    /// How many of the newest runs to leave out.
     #[serde(default)]
     skip: usize,
 }
@@ -92,19 +92,19 @@ pub(super) async fn list(State(api): Shared, _: Looking, Asked(which): Asked<Whi
     .await
 }
 
-/// A new run. It has exactly one of `request`, `sheet` and `template`.
+/// A new run. Give exactly one of `request`, `sheet` and `template`.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StartBody {
     /// The key of this start. With the same key, no second run starts as long as this server runs.
     key: String,
-    /// A request in plain words.
+    /// A request in your own words.
     request: Option<String>,
     /// The text of a sheet.
     sheet: Option<String>,
     /// The name of a template.
     template: Option<String>,
-    /// The inputs of the template: text, or any other JSON value.
+    /// The inputs of the template. Each is a text or any other JSON value.
     #[serde(default)]
     #[schema(value_type = BTreeMap<String, Value>)]
     values: BTreeMap<String, Value>,
@@ -117,7 +117,7 @@ pub(super) struct NewName {
     run: RunName,
 }
 
-/// Starts a run. It works in a process of its own, with the settings of the project, and asks at its gates.
+/// Starts a run in a process of its own. The run has the settings of the project, and waits at its gates for approval.
 #[utoipa::path(post, path = "/runs", request_body = StartBody, security(("token" = [])),
     responses((status = 201, description = "Started.", body = NewName), (status = "4XX", description = "Refused.", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn start(
@@ -163,9 +163,9 @@ fn new_run(body: StartBody) -> Result<NewRun, Problem> {
 /// A template.
 #[derive(Serialize, ToSchema)]
 pub(super) struct TemplateLine {
-    /// Its name.
+    /// The name of the template.
     name: String,
-    /// Its inputs and what it is for.
+    /// The inputs and the purpose of the template.
     about: String,
 }
 
@@ -180,7 +180,7 @@ pub(super) async fn templates(State(api): Shared, _: Looking) -> Answered<Vec<Te
     .await
 }
 
-/// A task of a run, as `callsheet show --json` names its parts.
+/// A task of a run. Its fields have the names that `callsheet show --json` uses.
 #[derive(Serialize, ToSchema)]
 pub(super) struct TaskLine {
     task: String,
@@ -188,14 +188,14 @@ pub(super) struct TaskLine {
     /// `planned`, `waiting`, `refining`, `ready`, `running`, `done`, `failed`, `blocked`, `denied`, `cancelled` or
     /// `dropped`.
     state: &'static str,
-    /// The step of the current list, from 1.
+    /// The number of its step in the current plan, from 1.
     step: Option<usize>,
-    /// The task that calls the template to which it belongs.
+    /// The task that called the template to which this task belongs.
     below: Option<String>,
     skill: Option<String>,
-    /// Whether it can change files.
+    /// Whether the task can change files.
     writes: bool,
-    /// The files that it changed.
+    /// The files that the task changed.
     changed: Vec<String>,
 }
 
@@ -218,7 +218,7 @@ fn task_line(run: &RunView, task: &TaskRun, driven: bool) -> TaskLine {
 pub(super) struct RunStatus {
     #[serde(flatten)]
     line: RunLine,
-    /// The goals of its plan.
+    /// The goals of the plan.
     goals: String,
     tasks: Vec<TaskLine>,
     /// How many approvals it waits for.
@@ -227,7 +227,7 @@ pub(super) struct RunStatus {
     questions: usize,
     /// What failed, was denied or is blocked, and why.
     problems: Vec<String>,
-    /// Whether it got orders that it has not handled yet. A run that no process drives handles them when it is resumed.
+    /// Whether orders wait that the run has not handled yet. If no process drives the run, a resume handles them.
     saved: bool,
 }
 
@@ -253,7 +253,7 @@ pub(super) async fn status(State(api): Shared, _: Looking, At(run): At<String>) 
     .await
 }
 
-/// A run that is there, after all its events.
+/// Calls `see` with a run in its current state. Refuses an unknown run, and one whose record is damaged.
 pub(super) fn with_run<T>(
     api: &Api,
     run: &str,
@@ -263,12 +263,12 @@ pub(super) fn with_run<T>(
     let known = api.record.folded(&summary.run)?;
     let known = locked(&known);
     if let Some(broken) = &known.folded.broken {
-        return Err(Problem::new(Code::Failed, broken.clone(), "callsheet doctor looks at the record"));
+        return Err(Problem::new(Code::Failed, broken.clone(), "callsheet doctor checks the record"));
     }
     see(&summary, &known.folded.run)
 }
 
-/// A run as it is listed now.
+/// The current summary of a run.
 pub(super) fn summary(api: &Api, run: &str) -> Result<RunSummary, Problem> {
     api.record.summary(&RunId::new(run)).map_err(|refusal| Problem::of(refusal, Code::NotFound))
 }
@@ -284,11 +284,11 @@ pub(super) struct RunResult {
     answer: String,
     /// The results of the tasks that answer the request.
     results: Vec<TaskAnswer>,
-    /// The result of a template that was run.
+    /// The result of the template, if this is a template run.
     task_result: Option<Value>,
 }
 
-/// A result of a task.
+/// The result of a task.
 #[derive(Serialize, ToSchema)]
 pub(super) struct TaskAnswer {
     task: String,
@@ -306,7 +306,7 @@ pub(super) async fn result(State(api): Shared, _: Looking, At(run): At<String>) 
             let answer = api.runs.answer(view);
             let task_result = result_of_tree(&*api.runs, view).and_then(|result| serde_json::to_value(result).ok());
             if answer.is_empty() && task_result.is_none() {
-                return Err(Problem::new(Code::NotNow, format!("run {run} has no answer"), "look at its state first"));
+                return Err(Problem::new(Code::NotNow, format!("run {run} has no answer"), "check its state first"));
             }
             let results = view.results().into_iter().map(|(task, text)| TaskAnswer {
                 task: task.task.slug.to_string(),
@@ -321,20 +321,20 @@ pub(super) async fn result(State(api): Shared, _: Looking, At(run): At<String>) 
     .await
 }
 
-/// Sends a recorded text, such as a prompt that an event names by its hash. Keys of providers in it are masked.
+/// Sends a recorded text, such as a prompt. Events name these texts by their hashes. Provider keys are masked.
 #[utoipa::path(get, path = "/blobs/{hash}", params(("hash" = String, Path, description = "The hash in an event.")),
     security(("token" = [])),
     responses((status = 200, description = "Done.", body = String, content_type = "application/octet-stream"),
         (status = "4XX", description = "Refused.", body = Problem, content_type = "application/problem+json")))]
 pub(super) async fn blob(State(api): Shared, _: Looking, At(hash): At<String>) -> Result<Response, Problem> {
     let is_hash = hash.len() == 64 && hash.chars().all(|c| matches!(c, '0'..='9' | 'a'..='f'));
-    let none = || Problem::new(Code::NotFound, "there is no such text", "use a hash as an event names it");
+    let none = || Problem::new(Code::NotFound, "there is no such text", "use a hash that an event names");
     if !is_hash {
         return Err(none());
     }
     let bytes = blocking(&api, move |api| api.runs.blob(&BlobId::new(hash)).map_err(|_| none())).await?;
     if bytes.len() > limits::BLOB {
-        let what = format!("this text has {} bytes, more than {}", bytes.len(), limits::BLOB);
+        let what = format!("this text has {} bytes; the limit is {}", bytes.len(), limits::BLOB);
         return Err(Problem::new(Code::TooLarge, what, "callsheet show prints it"));
     }
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], Drawn::bytes(&mask_bytes(&bytes))).into_response())

@@ -1,4 +1,4 @@
-//! What a run waits for: approvals with all that a person would see of them, and questions.
+//! What a run waits for: approvals, with everything that a person would see of them, and questions.
 
 use axum::extract::State;
 use callsheet_core::record::GateKind;
@@ -18,9 +18,9 @@ use super::{Shared, blocking};
 #[derive(Serialize, ToSchema)]
 pub(super) struct Waiting {
     run: RunName,
-    /// The revision that this shows. An order that is decided on it names it.
+    /// The revision that this shows. Send it with your orders.
     revision: u64,
-    /// Approvals, in the order in which they were asked for.
+    /// The open approvals, oldest first.
     gates: Vec<GateLine>,
     questions: Vec<QuestionLine>,
 }
@@ -28,11 +28,11 @@ pub(super) struct Waiting {
 /// An approval that a run waits for.
 #[derive(Serialize, ToSchema)]
 pub(super) struct GateLine {
-    /// Its number, by which it is approved or denied.
+    /// The number of the gate. Orders to approve or deny name it.
     gate: u32,
-    /// `before_run` (tasks that can change files), `before_apply` (a change) or `before_call` (a call of a tool).
+    /// `before_run` (tasks that can change files), `before_apply` (a change) or `before_call` (a tool call).
     kind: &'static str,
-    /// The task of the change or the call.
+    /// The task that makes the change or the call.
     task: Option<String>,
     /// The tasks that would run.
     tasks: Vec<WriterLine>,
@@ -40,17 +40,17 @@ pub(super) struct GateLine {
     plan: String,
     /// The change as a unified diff.
     diff: String,
-    /// The parts of the diff. An approval may name some of them.
+    /// The parts of the diff. An approval can select some of them.
     hunks: Vec<HunkLine>,
-    /// The check of the change: its name, how it ended, and what it printed.
+    /// The check of the change: its name, its result, and its output.
     check: Option<Value>,
     /// The call: its tool and its arguments.
     call: Option<Value>,
     /// The folder in which the call runs.
     directory: Option<String>,
-    /// Whether the call was made before, and its process was killed before it ended.
+    /// Whether the call was made before, but its process was killed before the call ended.
     again: bool,
-    /// Whether nothing on this machine confines the call to what is approved.
+    /// Whether this machine cannot confine the call to what is approved.
     not_confined: bool,
     /// Equal calls of the same tool, each with its own gate.
     also: Vec<Value>,
@@ -75,7 +75,7 @@ pub(super) struct HunkLine {
     text: String,
 }
 
-/// A question of a task.
+/// A task's question.
 #[derive(Serialize, ToSchema)]
 pub(super) struct QuestionLine {
     task: String,

@@ -220,6 +220,8 @@ pub struct TaskRun {
     pub sets: u32,
     /// Its change sets on disk, in order.
     pub applied: Vec<AppliedSet>,
+    /// The number of the task of a template whose work it does.
+    pub(super) part: Option<usize>,
     /// The task of the list that calls its template. `None` if it belongs to the list or to the template that is run.
     pub below: Option<Slug>,
     /// The round in which it was last listed.
@@ -317,6 +319,7 @@ impl TaskRun {
             merges: 0,
             sets: 0,
             applied: Vec::new(),
+            part: None,
             below: None,
             round: 0,
             plan_complete: false,

@@ -588,11 +588,6 @@ impl TaskRun {
         self.task.for_each.is_some() || self.skill.as_ref().is_some_and(|skill| skill.mode == SkillMode::Template)
     }
 
-    /// Whether its skill did not exist when the list was adopted.
-    pub(super) fn has_lost_skill(&self) -> bool {
-        self.task.skill.is_some() && self.skill.is_none()
-    }
-
     /// Whether it does not belong to a template that a listed task calls.
     pub(super) fn is_own(&self) -> bool {
         self.below.is_none()

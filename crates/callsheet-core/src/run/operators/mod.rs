@@ -10,6 +10,11 @@
 //! gates, limits, tool calls, resume and views are the same code. A leaf owns its runs, one for each attempt.
 //! Other tasks have none.
 //!
+//! The task of a template is evaluated: its names are bound and its result is judged. Its run is worked on: it has slots,
+//! calls and changes. They share only a name, an account and the state that people see, so they are two types. What a
+//! person or a limit asks of a task is asked by name, whichever of the two has it: `Run::state_of`, `Run::name_of`,
+//! `Run::names_around`, `commands::check_redo`, and the ledger.
+//!
 //! A subtask, which a model asks for at run time, is not a node of the recorded tree. Its template is recorded when
 //! the request is opened (`subtask`).
 

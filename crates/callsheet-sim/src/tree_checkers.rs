@@ -133,10 +133,10 @@ pub fn subtasks_are_bounded(run: &Run) -> Kept {
     }
     for op in operators.iter() {
         let waits = operators.children(op).any(|child| child.place.is_subtask() && !child.is_closed());
-        let Some(leaf) = op.leaf().filter(|_| waits) else { continue };
+        let Some(leaf) = run.leaf(op).filter(|_| waits).map(|leaf| &leaf.task.slug) else { continue };
         let outstanding = run.outstanding();
         let asked =
-            |effect: &Effect| matches!(effect, Effect::AskModel(asked) if asked.key.task.as_ref() == Some(&leaf));
+            |effect: &Effect| matches!(effect, Effect::AskModel(asked) if asked.key.task.as_ref() == Some(leaf));
         if outstanding.iter().any(asked) {
             return Err(format!("subtasks are bounded: {leaf} is asked while it waits for a subtask"));
         }

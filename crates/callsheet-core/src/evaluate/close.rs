@@ -38,7 +38,7 @@ impl Evaluator<'_> {
         let result = self.handler_result(op, node).located(&node.origin, op.id.as_str());
         let fault = result.error.as_deref().cloned().or_else(|| unread(&result));
         let again = fault.as_ref().is_some_and(is_recoverable)
-            && op.attempt.saturating_sub(op.retried) < attempts(node, fault.as_ref())
+            && op.tries() < attempts(node, fault.as_ref())
             && !self.run.is_spent(op);
         let splits = || result.error.as_deref().is_some_and(|error| self.reparses(op, node, error));
         if !again && splits() {

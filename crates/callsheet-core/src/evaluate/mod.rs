@@ -222,7 +222,7 @@ impl<'a> Evaluator<'a> {
 
     /// The task that did the work of a leaf.
     fn leaf(&self, op: &NodeInstance) -> Option<&'a TaskRun> {
-        self.run.task(&op.leaf()?)
+        self.run.leaf(op)
     }
 
     fn writes(&self, tool: &str) -> bool {

@@ -121,7 +121,7 @@ impl Evaluator<'_> {
         let Names { bound, items } = self.value(id).unwrap_or_default();
         let known = Arc::new(KnownNames { bound: Arc::new(bound), items });
         // The names of a leaf are needed only once.
-        if op.leaf().is_none() {
+        if !op.is_leaf() {
             self.memory.borrow_mut().keep(id, &known);
         }
         known

@@ -228,6 +228,11 @@ impl Run {
         self.tasks.in_order().filter(|task| task.is_own())
     }
 
+    /// The handler or process that currently does the work of a task of a template.
+    pub fn leaf(&self, part: &NodeInstance) -> Option<&TaskRun> {
+        self.tasks.at(part.leaf()?)
+    }
+
     /// The tasks of the templates that a listed task calls, in the order in which they were opened.
     pub fn tasks_below(&self, task: &Slug) -> impl Iterator<Item = &TaskRun> {
         self.tasks.below(task)
@@ -261,14 +266,15 @@ impl Run {
     /// done is running until its result is judged, and failed if the result is a failure. An attempt that a person
     /// has replaced counts as dropped.
     fn judged(&self, task: &TaskRun) -> State {
-        let Some(op) = self.operators.get(&task.task.slug) else { return task.state() };
-        if task.state().is_ended() && op.is_replaced(&task.task.slug) {
+        let Some(op) = self.operators.of(task) else { return task.state() };
+        let number = self.tasks.number_of(&task.task.slug);
+        if task.state().is_ended() && number.is_some_and(|run| op.is_replaced(run)) {
             return State::Dropped;
         }
         if task.state() != State::Done {
             return task.state();
         }
-        let is_former = op.reparse.is_some() || op.leaf().as_ref() != Some(&task.task.slug);
+        let is_former = op.reparse.is_some() || op.leaf() != number;
         match op.state() {
             _ if is_former => State::Failed,
             state if state.is_ended() => state,

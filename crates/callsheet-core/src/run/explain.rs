@@ -183,7 +183,7 @@ impl Explainer<'_> {
 
     fn of_op(&self, op: &NodeInstance) -> Why {
         let run = self.run;
-        let leaf = op.leaf().and_then(|slug| run.tasks.get(&slug));
+        let leaf = run.leaf(op);
         if op.state().is_ended() {
             let failure = leaf.and_then(|leaf| leaf.failure()).filter(|_| op.failed());
             return Why::Ended {
@@ -389,7 +389,7 @@ impl Explainer<'_> {
         }
         if task.has_begun() {
             let turn = TreeQuery(run).has_turn_before(task).map(|other| Why::Writer { by: other.slug() });
-            let why = turn.or_else(|| self.parts(run.operators.get(&task.task.slug)?)).or_else(|| self.gate(task));
+            let why = turn.or_else(|| self.parts(run.operators.of(task)?)).or_else(|| self.gate(task));
             // A writer whose approval is void is asked about again at the gate of its section.
             if why.is_some() || Approval(run).has(task) {
                 return why;

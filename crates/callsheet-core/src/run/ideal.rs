@@ -7,7 +7,7 @@ use super::execution::Execution;
 
 /// The earliest end of all currently listed tasks, with unlimited slots.
 pub(super) fn pass_ms(run: &Run) -> u64 {
-    let of_leaf = |leaf: &Slug| run.tasks.get(leaf).map_or(0, |task| task.ideal_end_ms);
+    let of_leaf = |leaf: usize| run.tasks.at(leaf).map_or(0, |task| task.ideal_end_ms);
     if let Some(of_tree) = run.operators.ideal_ms(&of_leaf) {
         return of_tree;
     }

@@ -222,7 +222,7 @@ const REPLY: u64 = 16_384;
 /// The tokens that a call reserves of the run's limit: what is known of a handler's call, or else the largest allowed
 /// prompt and a reply.
 pub(super) fn reserve(run: &Run, task: Option<&TaskRun>) -> u64 {
-    let handler = task.and_then(|task| Some((task, run.operators.get(&task.task.slug)?)));
+    let handler = task.and_then(|task| Some((task, run.operators.of(task)?)));
     let known = handler.map(|(task, op)| op.reserve(task.sizes.prompt)).filter(|tokens| *tokens > 0);
     // A prompt may already have proved larger than the budget.
     let prompt = task.map_or(0, |task| task.sizes.prompt).max(u64::from(run.settings().budget.prompt));
@@ -346,7 +346,7 @@ pub(super) fn deadline_ms(run: &Run, task: Option<&TaskRun>) -> u64 {
 
 /// Milliseconds that are left for the task of the tree and the tasks above it (spec "Templates" 9).
 fn left_above_ms(run: &Run, task: &TaskRun, at: u64) -> u64 {
-    let Some(op) = run.operators.get(&task.task.slug) else { return u64::MAX };
+    let Some(op) = run.operators.of(task) else { return u64::MAX };
     let left = run.operators.ancestry(op).filter_map(|op| {
         let seconds = run.operators.node(op)?.limits.timeout_seconds?;
         Some(u64::from(seconds).saturating_mul(1_000).saturating_sub(op.clock.spent_ms(at)))
@@ -428,7 +428,7 @@ fn spending(run: &Run, task: &Slug, threshold: f64) -> Vec<LimitUse> {
 /// How much of the limits is used that apply to a task: its own and those of the tasks of a template around it.
 pub(super) fn uses_around(run: &Run, task: &TaskRun) -> Vec<LimitUse> {
     let slug = &task.task.slug;
-    if let Some(part) = run.operators.get(slug) {
+    if let Some(part) = run.operators.of(task) {
         return run.operators.ancestry(part).flat_map(|above| uses_of(run, above)).collect();
     }
     let mut uses = spending(run, slug, 1.0);
@@ -450,7 +450,7 @@ pub(super) fn uses_of(run: &Run, op: &NodeInstance) -> Vec<LimitUse> {
     };
     let seconds = number(op.clock.spent_ms(run.clock.now())) / 1_000.0;
     put(Limit::TaskTimeout, seconds, limits.timeout_seconds.map(f64::from));
-    let leaf = op.leaf().and_then(|slug| run.task(&slug)).filter(|task| task.is_handler());
+    let leaf = run.leaf(op).filter(|task| task.is_handler());
     if let Some(task) = leaf {
         let own = task.skill.as_ref().and_then(|skill| skill.limits.task.max_turns);
         let turns = task.runs.iter().map(|exec| exec.turns.len()).max().unwrap_or(0);

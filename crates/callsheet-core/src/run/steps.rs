@@ -53,8 +53,8 @@ impl Steps<'_> {
         if state == State::Running || begun || run.sheet.holds(slug) {
             return false;
         }
-        if task.has_lost_skill() && matches!(state, State::Planned | State::Waiting) {
-            let reason = format!("Skill not found: {}", task.task.skill.as_deref().unwrap_or_default());
+        if let (Some(skill), None, State::Planned | State::Waiting) = (&task.task.skill, &task.skill, state) {
+            let reason = format!("Skill not found: {skill}");
             TaskChange(run).fail(slug, Failure { reason, ..Failure::default() });
             return true;
         }

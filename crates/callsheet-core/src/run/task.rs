@@ -220,6 +220,8 @@ pub struct TaskRun {
     pub sets: u32,
     /// Its change sets on disk, in order.
     pub applied: Vec<AppliedSet>,
+    /// The number of the task of a template whose work it does.
+    pub(super) part: Option<usize>,
     /// The task of the list that calls its template. `None` if it belongs to the list or to the template that is run.
     pub below: Option<Slug>,
     /// The round in which it was last listed.
@@ -317,6 +319,7 @@ impl TaskRun {
             merges: 0,
             sets: 0,
             applied: Vec::new(),
+            part: None,
             below: None,
             round: 0,
             plan_complete: false,
@@ -583,11 +586,6 @@ impl TaskRun {
     /// Whether its calls run trees of tasks: its skill is a template, or it is done for each item of a list.
     pub(super) fn calls_template(&self) -> bool {
         self.task.for_each.is_some() || self.skill.as_ref().is_some_and(|skill| skill.mode == SkillMode::Template)
-    }
-
-    /// Whether its skill did not exist when the list was adopted.
-    pub(super) fn has_lost_skill(&self) -> bool {
-        self.task.skill.is_some() && self.skill.is_none()
     }
 
     /// Whether it does not belong to a template that a listed task calls.

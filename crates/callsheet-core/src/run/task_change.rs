@@ -56,7 +56,9 @@ impl TaskChange<'_> {
         }
         let is_problem = run.tasks.get(&slug).is_some_and(|task| task.state().is_problem());
         match run.tasks.get_mut(&slug) {
-            None => run.tasks.insert(slug.clone(), TaskRun::new(planned.task.clone())),
+            None => {
+                run.tasks.insert(slug.clone(), TaskRun::new(planned.task.clone()));
+            }
             Some(task) if task.state() == State::Running || planned.unchanged && !task.state().is_ended() => {
                 task.round = round;
                 return;
@@ -155,9 +157,10 @@ impl TaskChange<'_> {
     /// Gives up the trees of a task's calls, because the task or one of its executions ended or starts again.
     pub fn abandon_calls(&mut self, slug: &Slug, run: Option<&ExecutionId>) {
         for leaf in self.0.operators.abandon(slug, run) {
-            let open = self.0.tasks.get_mut(&leaf).filter(|leaf| !leaf.state().is_ended());
+            let open = self.0.tasks.at_mut(leaf).filter(|leaf| !leaf.state().is_ended());
             if let Some(open) = open {
                 open.phase = TaskPhase::Dropped(RemovedBy::Caller);
+                let leaf = open.slug();
                 self.release(&leaf);
             }
         }

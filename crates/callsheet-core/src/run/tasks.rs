@@ -108,14 +108,26 @@ impl TaskTable {
         self.in_order().filter(|task| task.is_own()).map(|task| &task.task.slug).chain(self.aliases.keys())
     }
 
+    /// The task with this number.
+    pub fn at(&self, number: usize) -> Option<&TaskRun> {
+        self.list.get(number)
+    }
+
+    pub fn at_mut(&mut self, number: usize) -> Option<&mut TaskRun> {
+        self.mark(number);
+        self.list.get_mut(number)
+    }
+
+    pub fn number_of(&self, slug: &Slug) -> Option<usize> {
+        self.numbers.get(slug).copied()
+    }
+
     pub fn get(&self, slug: &Slug) -> Option<&TaskRun> {
-        self.list.get(*self.numbers.get(slug)?)
+        self.at(self.number_of(slug)?)
     }
 
     pub fn get_mut(&mut self, slug: &Slug) -> Option<&mut TaskRun> {
-        let number = *self.numbers.get(slug)?;
-        self.mark(number);
-        self.list.get_mut(number)
+        self.at_mut(self.number_of(slug)?)
     }
 
     /// All slugs, in the order of slugs.
@@ -139,13 +151,14 @@ impl TaskTable {
         self.list.iter()
     }
 
-    /// Adds a new task.
-    pub fn insert(&mut self, slug: Slug, task: TaskRun) {
+    /// Adds a new task. Returns its number.
+    pub fn insert(&mut self, slug: Slug, task: TaskRun) -> usize {
         let number = self.list.len();
         self.known.push(Known { place: Place::unlisted(number), ..Known::default() });
         self.list.push(task);
         self.numbers.insert(slug, number);
         self.mark(number);
+        number
     }
 
     pub fn steps(&self) -> &[Vec<Slug>] {
@@ -440,13 +453,6 @@ impl TaskTable {
         found.into_iter().filter_map(|(number, known)| Some((number, self.list.get(number)?, known.step))).collect()
     }
 
-    /// Notes that something about the task has changed elsewhere.
-    pub fn touch(&mut self, slug: &Slug) {
-        if let Some(number) = self.numbers.get(slug) {
-            self.mark(*number);
-        }
-    }
-
     /// The tasks that changed since the last settling, in sheet order.
     pub fn unsettled(&self) -> impl Iterator<Item = &TaskRun> {
         self.chosen(&self.unsettled, Place::FIRST..Place::END)
@@ -494,7 +500,8 @@ impl TaskTable {
         self.walks_all = true;
     }
 
-    fn mark(&mut self, number: usize) {
+    /// Notes that something about the task has changed, maybe elsewhere.
+    pub fn mark(&mut self, number: usize) {
         if let Some(known) = self.known.get_mut(number)
             && !known.marked
         {

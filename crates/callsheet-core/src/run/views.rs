@@ -185,7 +185,7 @@ impl Run {
     /// The tasks whose changes are in files and that `after`, a later state of this run, repeats.
     pub fn changes_again(&self, after: &Self) -> Vec<Slug> {
         let again = |task: &Slug| match (self.operators.get(task), after.operators.get(task)) {
-            (Some(before), Some(now)) => !before.is_former() && (now.is_former() || now.attempt > before.attempt),
+            (Some(before), Some(now)) => !before.is_former() && (now.is_former() || now.retried > before.retried),
             _ => {
                 let ended = |run: &Self| run.tasks.get(task).is_some_and(|task| task.state().is_ended());
                 ended(self) && !ended(after)

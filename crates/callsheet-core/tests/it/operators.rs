@@ -97,7 +97,7 @@ fn switches_of_an_operator_hold_below_it() {
     assert!(log.contains("→ script_read of top-s"), "{log}");
     let policy = |name: &str| {
         let op = player.run.operators().iter().find(|op| op.id.as_str() == name).expect("a task");
-        player.run.task(&op.leaf().expect("a leaf")).and_then(|task| task.skill.clone()).expect("a policy")
+        player.run.leaf(op).and_then(|task| task.skill.clone()).expect("a policy")
     };
     for name in ["top-a", "top-b"] {
         assert_eq!(policy(name).tools, ["read_file"], "{name}");
@@ -159,8 +159,8 @@ fn c50_handlers_share_nothing_and_never_change() {
     let mut player = Player::new(&script, 0);
     let log = player.run_to_the_end();
     assert_eq!(player.result()["result"]["status"], "COMPLETE", "two turns each are not four of one: {log}");
-    for op in player.run.operators().iter().filter(|op| op.leaf().is_some()) {
-        let task = player.run.task(&op.leaf().unwrap()).unwrap();
+    for op in player.run.operators().iter().filter(|op| op.is_leaf()) {
+        let task = player.run.leaf(op).unwrap();
         let turns = player.run.calls().iter().filter(|call| call.key.task.as_ref() == Some(&task.task.slug)).count();
         assert_eq!(turns, 2, "{}", op.id);
     }

@@ -68,7 +68,7 @@ fn c13_context_settings_of_a_subtask() {
 #[test]
 fn c41_nesting_cycles_and_max_depth() {
     let (player, told) = played("subtask_depth");
-    let ran = player.run.operators().iter().filter(|op| op.leaf().is_some()).map(|op| op.depth).max();
+    let ran = player.run.operators().iter().filter(|op| op.is_leaf()).map(|op| op.depth).max();
     assert_eq!(ran, Some(5), "the fifth runs, the sixth does not");
     assert!(told.contains("Maximum nesting depth (5) exceeded") && told.contains("max_depth"), "{told}");
     for cycle in ["subtask_cycle", "subtask_cycle_of_template"] {

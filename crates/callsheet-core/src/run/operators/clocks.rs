@@ -1,8 +1,6 @@
 //! The time of tree tasks and the reservations of their calls. `run::ledger` contains what they spend, `run::limits`
 //! their limits.
 
-use crate::nouns::Slug;
-
 use super::{NodeInstance, Operators};
 
 impl NodeInstance {
@@ -24,9 +22,8 @@ impl super::tree::Trees<'_> {
             return;
         }
         for task in run.tasks.changed() {
-            let slug = &task.task.slug;
-            if let Some(number) = run.operators.numbers.get(slug).copied() {
-                run.operators.list.hold(slug, number, task.holds_slot(), now);
+            if let Some(part) = task.part {
+                run.operators.list.hold(&task.task.slug, part, task.holds_slot(), now);
             }
         }
         run.operators.list.go_on_timing(now);
@@ -36,13 +33,13 @@ impl super::tree::Trees<'_> {
 impl Operators {
     /// The duration in milliseconds of the longest chain in the run's own tree. `of_leaf` gives that of a leaf's
     /// task.
-    pub(in crate::run) fn ideal_ms(&self, of_leaf: &dyn Fn(&Slug) -> u64) -> Option<u64> {
+    pub(in crate::run) fn ideal_ms(&self, of_leaf: &dyn Fn(usize) -> u64) -> Option<u64> {
         self.tree().and(self.top()).map(|top| self.ideal_of(top, of_leaf))
     }
 
-    fn ideal_of(&self, op: &NodeInstance, of_leaf: &dyn Fn(&Slug) -> u64) -> u64 {
+    fn ideal_of(&self, op: &NodeInstance, of_leaf: &dyn Fn(usize) -> u64) -> u64 {
         let in_order = self.goes_in_order(op.number);
-        let (mut after, mut beside) = (op.leaf().map_or(0, |leaf| of_leaf(&leaf)), 0);
+        let (mut after, mut beside) = (op.leaf().map_or(0, of_leaf), 0);
         for part in self.children(op) {
             let ms = self.ideal_of(part, of_leaf);
             if in_order || part.place.is_nested() || part.place.is_subtask() {

@@ -88,7 +88,7 @@ impl Trees<'_> {
             children: Vec::new(),
             tally: Tally::default(),
             iteration: 1,
-            attempt: 1,
+            runs: Vec::new(),
             retried: 0,
             continues: false,
             asked_anew: false,
@@ -150,8 +150,9 @@ impl Trees<'_> {
     /// A tree that came back is the result of a call.
     fn answer_caller(&mut self, number: usize) {
         let top = self.0.operators.at(number).filter(|op| op.parent.is_none());
-        if let Some(caller) = top.and_then(|top| self.0.operators.caller(top.mount)).map(|caller| caller.task.clone()) {
-            self.0.tasks.touch(&caller);
+        let caller = top.and_then(|top| self.0.operators.caller(top.mount));
+        if let Some(caller) = caller.and_then(|caller| self.0.tasks.number_of(&caller.task)) {
+            self.0.tasks.mark(caller);
         }
     }
 
@@ -159,7 +160,7 @@ impl Trees<'_> {
         self.0.operators.list.change(number, change);
         let Some(op) = self.0.operators.list.get(number) else { return };
         // The state that people see depends on the verdict.
-        op.leaves().for_each(|leaf| self.0.tasks.touch(&leaf));
+        op.runs.iter().for_each(|run| self.0.tasks.mark(*run));
     }
 
     /// Adds the task of a leaf to the only step, or below the task that called its template.
@@ -183,7 +184,8 @@ impl Trees<'_> {
         self.0.ledger.share(&slug, &op_id);
         self.0.operators.numbers.insert(slug.clone(), number);
         task.below.clone_from(&caller);
-        self.0.tasks.insert(slug.clone(), task);
+        let run = self.0.tasks.insert(slug.clone(), task);
+        self.0.operators.list.change(number, |op| op.runs.push(run));
         match caller {
             Some(caller) => self.0.tasks.list_below(&caller, slug),
             None => self.0.tasks.append(slug),
@@ -195,7 +197,6 @@ impl NodeInstance {
     /// Starts another handler with a session and counters of its own (spec 15).
     fn try_again(&mut self, result: &BlobId, issues: Option<&BlobId>) {
         self.attempts.push(result.clone());
-        self.attempt = self.attempt.saturating_add(1);
         self.issues = issues.cloned();
     }
 }
@@ -239,8 +240,9 @@ impl super::Operators {
         former.into_iter().for_each(|number| self.list.change(number, |op| op.phase = OpState::Former));
     }
 
-    /// Retires everything that was opened for open calls of a task, or of one execution of it. Returns the leaves.
-    pub(in crate::run) fn abandon(&mut self, task: &Slug, run: Option<&ExecutionId>) -> Vec<Slug> {
+    /// Retires everything that was opened for open calls of a task, or of one execution of it. Returns its handlers and
+    /// processes.
+    pub(in crate::run) fn abandon(&mut self, task: &Slug, run: Option<&ExecutionId>) -> Vec<usize> {
         let is_of = |caller: &Caller| caller.task == *task && run.is_none_or(|run| caller.run == *run);
         let of_caller = |mount: &Mount| mount.caller.as_ref().is_some_and(is_of);
         let is_open = |top: usize| self.list.get(top).is_some_and(|top| !top.state().is_ended());
@@ -254,7 +256,7 @@ impl super::Operators {
         }
         let former: Vec<usize> = self.list.iter().filter(|op| gone.contains(&op.mount)).map(|op| op.number).collect();
         let of_gone = former.iter().filter_map(|number| self.list.get(*number));
-        let leaves = of_gone.flat_map(NodeInstance::leaves).collect();
+        let leaves = of_gone.flat_map(|op| op.runs.iter().copied()).collect();
         former.into_iter().for_each(|number| self.list.change(number, |op| op.phase = OpState::Former));
         leaves
     }

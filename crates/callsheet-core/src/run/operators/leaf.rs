@@ -8,7 +8,7 @@ use super::slugs::extended;
 use crate::run::{Refined, TaskRun};
 
 /// The name of a leaf's task: the name of its operator, followed by a number from the second handler on (spec 15).
-pub(super) fn slug(id: &Slug, attempt: u32) -> Slug {
+fn slug(id: &Slug, attempt: usize) -> Slug {
     if attempt <= 1 { id.clone() } else { extended(id, &format!("again-{attempt}")) }
 }
 
@@ -34,7 +34,7 @@ pub(super) fn task(op: &NodeInstance) -> Option<TaskRun> {
         }
         _ => return None,
     };
-    let slug = slug(&op.id, op.attempt);
+    let slug = slug(&op.id, op.runs.len().saturating_add(1));
     let mut task = TaskRun::new(Task {
         name: slug.as_str().to_owned(),
         slug,
@@ -51,6 +51,7 @@ pub(super) fn task(op: &NodeInstance) -> Option<TaskRun> {
     });
     task.skill = Some(policy);
     task.writer = writer;
+    task.part = Some(op.number);
     // A leaf needs no refinement, because its inputs are bound.
     task.refined = Refined::Done;
     task.round = 1;

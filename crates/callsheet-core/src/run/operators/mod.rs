@@ -6,8 +6,14 @@
 //! only decides what comes next, as `template::operators` say: an operator examines its parts and says which of them
 //! to open, or which evaluation is outstanding.
 //!
-//! A leaf (a handler or a process) is a `TaskRun` like a task of a sheet, so units, slots, gates, limits, tool calls,
-//! resume and views are the same code.
+//! The work of a leaf is done by a handler or a process. Each is a `TaskRun` like a task of a sheet, so units, slots,
+//! gates, limits, tool calls, resume and views are the same code. A leaf owns its runs, one for each attempt.
+//! Other tasks have none.
+//!
+//! The task of a template is evaluated: its names are bound and its result is judged. Its run is worked on: it has slots,
+//! calls and changes. They share only a name, an account and the state that people see, so they are two types. What a
+//! person or a limit asks of a task is asked by name, whichever of the two has it: `Run::state_of`, `Run::name_of`,
+//! `Run::names_around`, `commands::check_redo`, and the ledger.
 //!
 //! A subtask, which a model asks for at run time, is not a node of the recorded tree. Its template is recorded when
 //! the request is opened (`subtask`).
@@ -37,6 +43,7 @@ use crate::template::operators::{ChildSlot, EvalPhase, Move, Part, Parts, Tally,
 use crate::template::{Node, ReturnStatus, Template};
 
 use super::state::{State, Stopwatch};
+use super::task::TaskRun;
 
 use nodes::Nodes;
 
@@ -70,14 +77,6 @@ pub enum OpState {
 }
 
 impl OpState {
-    /// How it returned.
-    pub fn closed(&self) -> Option<&Closed> {
-        match self {
-            Self::Closed(closed) | Self::Removed(closed) => Some(closed),
-            _ => None,
-        }
-    }
-
     /// What comes after an evaluation. `None` if the evaluation was not outstanding.
     fn after(&self, step: &Step) -> Option<Self> {
         let Self::Due(due) = self else { return None };
@@ -90,18 +89,6 @@ impl OpState {
             Step::Again { .. } | Step::Reparse { .. } => (EvalPhase::Close, Self::Open),
         };
         (*due == of).then_some(next)
-    }
-
-    /// Its state in the table of spec 2.10.
-    pub fn state(&self) -> State {
-        match self {
-            Self::Gathering => State::Waiting,
-            Self::Due(EvalPhase::Open) | Self::Seeking | Self::Matching => State::Refining,
-            Self::Due(EvalPhase::Judge | EvalPhase::Close) | Self::Open => State::Running,
-            Self::Closed(closed) if closed.status == ReturnStatus::Failed => State::Failed,
-            Self::Closed(_) => State::Done,
-            Self::Removed(_) | Self::Former => State::Dropped,
-        }
     }
 }
 
@@ -119,7 +106,7 @@ pub struct Reparse {
 /// One execution of one node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeInstance {
-    /// Its name in the run. The first `TaskRun` of a leaf has the same name.
+    /// Its name in the run. The first run of a leaf has the same name.
     pub id: Slug,
     /// Its number in the order of opening.
     pub number: usize,
@@ -153,10 +140,10 @@ pub struct NodeInstance {
     pub tally: Tally,
     /// For a loop: the iteration, from 1.
     pub iteration: u32,
-    /// The number of handlers so far (spec 15).
-    pub attempt: u32,
-    /// The number of handlers before a person last had it repeated.
-    pub retried: u32,
+    /// The numbers of the handlers or processes that have done its work so far (spec 15).
+    pub(in crate::run) runs: Vec<usize>,
+    /// The number of these before a person last had it repeated.
+    pub(in crate::run) retried: usize,
     /// Whether its limit was raised, so that a repetition continues after its last part.
     pub continues: bool,
     /// Whether a person last had it repeated. Calls of it and below it then reuse no earlier reply.
@@ -174,20 +161,30 @@ pub struct NodeInstance {
 }
 
 impl NodeInstance {
-    /// The task that currently does its work, if it is a leaf.
-    pub fn leaf(&self) -> Option<Slug> {
-        let leaf = matches!(self.opened.as_ref()?.plan, Plan::Handler(_) | Plan::Process { .. });
-        leaf.then(|| leaf::slug(&self.id, self.attempt))
+    /// The number of the handler or process that currently does its work, if it is a leaf.
+    pub(in crate::run) fn leaf(&self) -> Option<usize> {
+        self.runs.last().copied().filter(|_| self.is_leaf())
     }
 
-    /// The tasks that have done its work so far, if it is a leaf.
-    pub(super) fn leaves(&self) -> impl Iterator<Item = Slug> {
-        (1..=self.attempt).map(|attempt| leaf::slug(&self.id, attempt))
+    /// Whether a handler or a process does its work.
+    pub fn is_leaf(&self) -> bool {
+        let plan = self.opened.as_ref().map(|opened| &opened.plan);
+        matches!(plan, Some(Plan::Handler(_) | Plan::Process { .. }))
     }
 
-    /// Whether a person has replaced or removed what one of its leaves did.
-    pub fn is_replaced(&self, leaf: &Slug) -> bool {
-        self.state() == State::Dropped || (1..=self.retried).any(|attempt| leaf::slug(&self.id, attempt) == *leaf)
+    /// The number of its handlers since a person last had it repeated (spec 15).
+    pub fn tries(&self) -> u32 {
+        u32::try_from(self.runs.len().saturating_sub(self.retried)).unwrap_or(u32::MAX)
+    }
+
+    /// The handler or process with this number, from 1.
+    fn run(&self, attempt: u32) -> Option<usize> {
+        self.runs.get(index_of(attempt.checked_sub(1)?)?).copied()
+    }
+
+    /// Whether a person has replaced or removed what one of its handlers or processes did.
+    pub(in crate::run) fn is_replaced(&self, run: usize) -> bool {
+        self.state() == State::Dropped || self.runs.iter().take(self.retried).any(|known| *known == run)
     }
 
     /// Numbers of its children without those that are nested in its inputs, which are opened before it.
@@ -196,14 +193,24 @@ impl NodeInstance {
         self.children.get(nested..).unwrap_or_default()
     }
 
-    /// Its state in the table of spec 2.10.
+    /// Its state, by the names of spec 2.10.
     pub fn state(&self) -> State {
-        self.phase.state()
+        match &self.phase {
+            OpState::Gathering => State::Waiting,
+            OpState::Due(EvalPhase::Open) | OpState::Seeking | OpState::Matching => State::Refining,
+            OpState::Due(EvalPhase::Judge | EvalPhase::Close) | OpState::Open => State::Running,
+            OpState::Closed(closed) if closed.status == ReturnStatus::Failed => State::Failed,
+            OpState::Closed(_) => State::Done,
+            OpState::Removed(_) | OpState::Former => State::Dropped,
+        }
     }
 
     /// How it returned.
     pub fn closed(&self) -> Option<&Closed> {
-        self.phase.closed()
+        match &self.phase {
+            OpState::Closed(closed) | OpState::Removed(closed) => Some(closed),
+            _ => None,
+        }
     }
 
     /// Whether it has returned.
@@ -312,6 +319,11 @@ impl Operators {
         self.list.get(*self.numbers.get(id)?)
     }
 
+    /// The tree task whose work a handler or process does.
+    pub fn of(&self, run: &TaskRun) -> Option<&NodeInstance> {
+        self.list.get(run.part?)
+    }
+
     /// Marks every task of every tree for examination.
     pub(super) fn look_again(&mut self) {
         self.list.touch_all();
@@ -388,7 +400,7 @@ impl Operators {
         } else {
             parts.any(NodeInstance::failed)
         };
-        op.failed() && op.leaf().is_none() && !by_parts && !nested.any(NodeInstance::failed)
+        op.failed() && !op.is_leaf() && !by_parts && !nested.any(NodeInstance::failed)
     }
 
     /// Whether two tasks execute the same node, and so do the tasks that contain them, for the same call.

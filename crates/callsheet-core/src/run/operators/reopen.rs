@@ -26,7 +26,7 @@ impl Trees<'_> {
         // Children come after their parents.
         for number in failing.into_iter().rev() {
             let Some(op) = self.0.operators.at(number) else { continue };
-            let leaf = op.leaf().filter(|leaf| self.is_unreached(leaf));
+            let leaf = self.0.leaf(op).filter(|leaf| leaf.is_unreached()).map(TaskRun::slug);
             if leaf.is_none() && !op.children.iter().any(|child| reopened.contains(child)) {
                 continue;
             }
@@ -35,9 +35,5 @@ impl Trees<'_> {
             self.change_op(number, NodeInstance::open_again);
         }
         leaves
-    }
-
-    fn is_unreached(&self, leaf: &Slug) -> bool {
-        self.0.tasks.get(leaf).is_some_and(TaskRun::is_unreached)
     }
 }

@@ -66,7 +66,7 @@ impl Trees<'_> {
         let operators = &self.0.operators;
         let limits = operators.iter().filter_map(|op| Some((op.leaf()?, operators.node(op)?.limits.clone())));
         for (leaf, limits) in limits.collect::<Vec<_>>() {
-            if let Some(task) = self.0.tasks.get_mut(&leaf).filter(|task| !task.state().is_ended()) {
+            if let Some(task) = self.0.tasks.at_mut(leaf).filter(|task| !task.state().is_ended()) {
                 super::leaf::limit(task, &limits);
             }
         }
@@ -128,7 +128,7 @@ impl Operators {
     /// process to `begun`.
     fn begin_again(&mut self, number: usize, begun: &mut Vec<usize>) -> Result<(), Reject> {
         let Some(op) = self.at(number) else { return Ok(()) };
-        if op.reparse.is_some() || op.leaf().is_some() {
+        if op.reparse.is_some() || op.is_leaf() {
             let regrown = self.child(op, ChildSlot::Regrown).filter(|part| op.reparse.is_some() && part.failed());
             return match regrown.map(|part| part.number) {
                 Some(regrown) => {
@@ -166,7 +166,7 @@ impl Operators {
     /// Repeats a task as a whole. Its inputs stay bound.
     fn begin_anew(&mut self, number: usize, begun: &mut Vec<usize>) -> Result<(), Reject> {
         let Some(op) = self.at(number) else { return Ok(()) };
-        if op.leaf().is_some() {
+        if op.is_leaf() {
             return self.begin_leaf(number, begun);
         }
         self.detach(number, |part| !part.place.is_nested())?;
@@ -233,8 +233,7 @@ impl Operators {
     fn next_handler(&mut self, number: usize) {
         self.change(number, |op| {
             op.attempts.extend(op.closed().map(|closed| closed.result.clone()));
-            op.retried = op.attempt;
-            op.attempt = op.attempt.saturating_add(1);
+            op.retried = op.runs.len();
             (op.issues, op.reparse) = (None, None);
         });
     }
@@ -242,7 +241,7 @@ impl Operators {
     /// Makes a task gather its nested inputs again. Its former results are dropped.
     fn gather_again(&mut self, number: usize, begun: &mut Vec<usize>) -> Result<(), Reject> {
         self.detach(number, |part| part.place == ChildSlot::Match || !part.place.is_nested())?;
-        if self.at(number).is_some_and(|op| op.leaf().is_some()) {
+        if self.at(number).is_some_and(|op| op.is_leaf()) {
             self.next_handler(number);
             begun.retain(|leaf| *leaf != number);
         }

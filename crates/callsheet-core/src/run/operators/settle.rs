@@ -1,7 +1,7 @@
 //! Makes the transitions of trees that need no new input: opens children, requests evaluations, and ends the run with
 //! its top task.
 
-use crate::nouns::{Slug, ToolEffect};
+use crate::nouns::ToolEffect;
 use crate::template::operators::{ChildSlot, EvalPhase, Move};
 
 use super::tree::{TreeQuery, Trees};
@@ -12,9 +12,7 @@ impl Trees<'_> {
     /// Moves every tree task that can move.
     pub fn step(&mut self) -> bool {
         for leaf in self.0.tasks.changed() {
-            if let Some(number) = self.0.operators.numbers.get(&leaf.task.slug) {
-                self.0.operators.list.touch(*number);
-            }
+            leaf.part.into_iter().for_each(|part| self.0.operators.list.touch(part));
         }
         let mut moved = false;
         // Children come after their parents. Going backwards, a parent sees the moves of its children in the same
@@ -75,7 +73,7 @@ impl<'a> TreeQuery<'a> {
                 None => Move::Wait,
             },
             OpState::Open => match (op.leaf(), &op.opened, node) {
-                (Some(leaf), ..) => self.next_of_leaf(op, &leaf),
+                (Some(leaf), ..) => self.next_of_leaf(op, leaf),
                 (None, Some(_), None) if op.place.is_subtask() => {
                     super::only(&self.view(op, &|_| false), ChildSlot::Body)
                 }
@@ -97,18 +95,14 @@ impl<'a> TreeQuery<'a> {
 
     /// The next move of a leaf. A leaf whose work is over closes. If its handler asks for subtasks, they open.
     /// Subtasks that are still running when their handler has ended return first.
-    fn next_of_leaf(self, op: &NodeInstance, leaf: &Slug) -> Move {
-        let Some(task) = self.0.tasks.get(leaf) else { return Move::Wait };
+    fn next_of_leaf(self, op: &NodeInstance, leaf: usize) -> Move {
+        let Some(task) = self.0.tasks.at(leaf) else { return Move::Wait };
         if !task.state().is_ended() {
             let wanted = self.subtasks_asked(op, task);
             return if wanted.is_empty() { Move::Wait } else { Move::Open(wanted) };
         }
         let waits = self.0.operators.children(op).any(|child| child.place.is_subtask() && !child.is_closed());
-        if waits || self.is_cancelled(leaf) { Move::Wait } else { Move::Owe(EvalPhase::Close) }
-    }
-
-    fn is_cancelled(self, leaf: &Slug) -> bool {
-        self.0.tasks.get(leaf).is_some_and(|task| task.state() == State::Cancelled)
+        if waits || task.state() == State::Cancelled { Move::Wait } else { Move::Owe(EvalPhase::Close) }
     }
 
     /// The outstanding evaluations, in the order in which their tasks were opened.
@@ -171,7 +165,7 @@ impl<'a> TreeQuery<'a> {
 
     /// Whether other writers of trees wait for a task.
     pub fn is_writer_of_tree(self, task: &TaskRun) -> bool {
-        self.0.operators.get(&task.task.slug).is_some() && self.can_write(task)
+        task.part.is_some() && self.can_write(task)
     }
 
     /// Whether the task only waits for a person's answer or for a subtask.

@@ -9,7 +9,7 @@ use crate::template::ReturnStatus;
 use crate::template::operators::ChildSlot;
 
 use super::tree::{TreeQuery, Trees};
-use super::{NodeInstance, OpState, Operators, leaf};
+use super::{NodeInstance, OpState, Operators};
 
 /// The tool by which a model asks for a subtask.
 pub const SPAWN_SUBTASK: &str = "spawn_subtask";
@@ -31,10 +31,11 @@ impl TreeQuery<'_> {
         if !task.is_handler() || !task.is_executing() {
             return Vec::new();
         }
+        let attempt = u32::try_from(op.runs.len()).unwrap_or(u32::MAX);
         let calls = task.runs.iter().filter(|run| !run.is_ended()).flat_map(|run| (0..).zip(&run.calls));
         calls
             .filter(|(_, call)| call.output().is_none() && self.0.operators.is_subtask_tool(&call.call.name))
-            .map(|(call, _)| ChildSlot::Subtask { attempt: op.attempt, call })
+            .map(|(call, _)| ChildSlot::Subtask { attempt, call })
             .filter(|place| self.0.operators.child(op, *place).is_none())
             .collect()
     }
@@ -43,13 +44,14 @@ impl TreeQuery<'_> {
     pub(super) fn given_before(self, parent: usize, place: &ChildSlot) -> Option<Closed> {
         let (parent, ChildSlot::Subtask { attempt, call }) = (self.0.operators.at(parent)?, place) else { return None };
         let asked = |attempt: u32, call: u32| {
-            let run = self.0.tasks.get(&leaf::slug(&parent.id, attempt))?.runs.first()?;
+            let run = self.0.tasks.at(parent.run(attempt)?)?.runs.first()?;
             Some(&run.calls.get(super::index_of(call)?)?.call)
         };
         let own = asked(*attempt, *call)?;
         self.0.operators.children(parent).filter(|child| !child.failed()).find_map(|child| {
             let ChildSlot::Subtask { attempt: before, call } = child.place else { return None };
-            let was_retried = before < *attempt && before <= parent.retried;
+            let was_retried =
+                before < *attempt && super::index_of(before).is_some_and(|before| before <= parent.retried);
             let equal = |known: &ToolCall| known.name == own.name && known.arguments == own.arguments;
             child.closed().cloned().filter(|_| was_retried && asked(before, call).is_some_and(equal))
         })
@@ -69,12 +71,9 @@ impl Trees<'_> {
     pub(super) fn answer_call(&mut self, number: usize, closed: &Closed) {
         let Some(op) = self.0.operators.at(number) else { return };
         let ChildSlot::Subtask { attempt, call } = op.place else { return };
-        let Some(slug) =
-            op.parent.and_then(|above| self.0.operators.at(above)).map(|above| leaf::slug(&above.id, attempt))
-        else {
-            return;
-        };
-        let Some(run) = self.0.tasks.get_mut(&slug).and_then(|task| task.runs.first_mut()) else { return };
+        let above = op.parent.and_then(|above| self.0.operators.at(above));
+        let Some(handler) = above.and_then(|above| above.run(attempt)) else { return };
+        let Some(run) = self.0.tasks.at_mut(handler).and_then(|task| task.runs.first_mut()) else { return };
         if closed.fatal && !run.is_ended() {
             run.fail(Failure { cause: Cause::Subtask, ..Failure::default() });
         }

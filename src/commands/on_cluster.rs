@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use callsheet_app::RunView;
+use callsheet_cluster::RemoteStore;
 use callsheet_core::nouns::RunId;
-use callsheet_runtime::driver::{Session, only_asks};
+use callsheet_core::run::Run;
+use callsheet_runtime::driver::{ResumeKind, only_asks};
 use callsheet_runtime::ports::Signal;
 use tokio_util::sync::CancellationToken;
 
@@ -25,7 +27,8 @@ pub(super) fn refuse_others(setup: &Setup, command: &Command) -> Result<(), Fail
         Command::Approve(_) | Command::Deny(_) => true,
         Command::Show(_) | Command::Cancel(_) | Command::Watch(_) | Command::Report(_) => true,
         Command::Runs(arguments) => arguments.adopt.is_none(),
-        Command::Resume(arguments) => arguments.answer.is_some() || !arguments.limit.is_empty(),
+        Command::Resume(arguments) => is_plain(&arguments.work),
+        Command::Retry(arguments) => is_plain(&arguments.work) && arguments.work.settings().is_empty(),
         _ => false,
     };
     if setup.on.is_none() || knows {
@@ -33,7 +36,7 @@ pub(super) fn refuse_others(setup: &Setup, command: &Command) -> Result<(), Fail
     }
     Err(Failure::usage(
         "this command, or one of its flags, does not work with --on yet",
-        "these do: run, template run, show, runs, watch, approve, deny, cancel, report",
+        "these do: run, template run, show, runs, watch, approve, deny, resume, retry, cancel, report",
     ))
 }
 
@@ -42,15 +45,31 @@ fn is_plain(work: &WorkArgs) -> bool {
     work.record.is_none() && work.replay.is_none() && work.reuse.is_none()
 }
 
+/// Lets a run that rests go on, and shows it. `run` is the run as recorded.
+pub(super) fn resume(
+    setup: &Setup,
+    remote: &RemoteStore,
+    work: &WorkArgs,
+    id: &RunId,
+    run: RunView,
+    how: &ResumeKind,
+) -> Result<Exit, Failure> {
+    if *how != ResumeKind::Resume {
+        return Err(Failure::usage("follow-ups do not work with --on yet", ""));
+    }
+    let front = Front::new(setup, work);
+    front.begin_with(&run);
+    remote.resume(id).map_err(|fault| store_failure(fault.into()))?;
+    super::runtime()?.block_on(follow(setup, &front, run.into_run(), id))
+}
+
 /// Shows a run of a cluster until it ends or waits for somebody who is not there. The run goes on without this process.
-/// `session` has recorded its beginning.
-pub(super) async fn follow(setup: &Setup, front: &Front, session: Session, id: &RunId) -> Result<Exit, Failure> {
+/// `run` is what was shown of it.
+pub(super) async fn follow(setup: &Setup, front: &Front, mut run: Run, id: &RunId) -> Result<Exit, Failure> {
     let stop = CancellationToken::new();
     front.listen_for_interrupt(stop.clone(), format!("{} cancel {id}", setup.command));
     front.begins(id);
     let store = setup.store()?;
-    let mut run = session.run().clone();
-    drop(session);
     loop {
         let (store, next) = (std::sync::Arc::clone(&store), run.last_fact() + 1);
         let asked = id.clone();

@@ -88,6 +88,13 @@ impl Client {
         self.call(&format!("{RUN}/{}/land", segment(run.as_str())), landing).await.map_err(|fault| named(fault, run))
     }
 
+    /// Gives something to a run. Returns when the engine has it, before the run has recorded it.
+    pub async fn send_landing(&self, run: &RunId, landing: &Landing) -> Result<(), ClusterFault> {
+        let path = format!("{RUN}/{}/land/send", segment(run.as_str()));
+        let _sent: serde_json::Value = self.call(&path, landing).await.map_err(|fault| named(fault, run))?;
+        Ok(())
+    }
+
     /// The state of a run.
     pub async fn head(&self, run: &RunId) -> Result<Head, ClusterFault> {
         self.ask(&format!("{RUN}/{}/head", segment(run.as_str()))).await.map_err(|fault| named(fault, run))

@@ -175,7 +175,7 @@ pub(super) async fn to_the_end(
 ) -> Result<Exit, Failure> {
     #[cfg(feature = "cluster")]
     if setup.on.is_some() {
-        let run = session.run().clone();
+        let run = RunView::from(session.run().clone());
         // The client's right to begin the run is used up.
         drop(session);
         return super::on_cluster::follow(setup, front, run, id).await;

@@ -5,9 +5,7 @@ use std::time::Duration;
 use callsheet_app::RunView;
 use callsheet_cluster::RemoteStore;
 use callsheet_core::nouns::RunId;
-use callsheet_core::run::Run;
-use callsheet_runtime::driver::{ResumeKind, only_asks};
-use callsheet_runtime::ports::Signal;
+use callsheet_runtime::driver::ResumeKind;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Command, Exit, Failure, TemplateCommand, WorkArgs};
@@ -18,6 +16,15 @@ use super::drive::{Front, last_words};
 
 /// How often the record is read.
 const LOOK: Duration = Duration::from_millis(100);
+
+/// The commands about clusters themselves.
+pub(super) fn dispatch(setup: Setup, command: &Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Cluster(command) => super::cluster::cluster(&setup, command),
+        Command::Worker(arguments) => super::worker::worker(setup, arguments),
+        _ => Ok(Exit::Complete),
+    }
+}
 
 /// Refuses a command that would work with runs of this machine.
 pub(super) fn refuse_others(setup: &Setup, command: &Command) -> Result<(), Failure> {
@@ -60,35 +67,35 @@ pub(super) fn resume(
     let front = Front::new(setup, work);
     front.begin_with(&run);
     remote.resume(id).map_err(|fault| store_failure(fault.into()))?;
-    super::runtime()?.block_on(follow(setup, &front, run.into_run(), id))
+    super::runtime()?.block_on(follow(setup, &front, run, id))
 }
 
 /// Shows a run of a cluster until it ends or waits for somebody who is not there. The run goes on without this process.
 /// `run` is what was shown of it.
-pub(super) async fn follow(setup: &Setup, front: &Front, mut run: Run, id: &RunId) -> Result<Exit, Failure> {
+pub(super) async fn follow(setup: &Setup, front: &Front, mut run: RunView, id: &RunId) -> Result<Exit, Failure> {
     let stop = CancellationToken::new();
     front.listen_for_interrupt(stop.clone(), format!("{} cancel {id}", setup.command));
     front.begins(id);
     let store = setup.store()?;
     loop {
-        let (store, next) = (std::sync::Arc::clone(&store), run.last_fact() + 1);
+        let (store, next) = (std::sync::Arc::clone(&store), run.cursor().0.saturating_add(1));
         let asked = id.clone();
         let read = tokio::task::spawn_blocking(move || store.read(&asked, next));
         let read = read.await.map_err(|error| Failure::internal(error.to_string(), ""))?;
         for entry in read.map_err(store_failure)? {
             let broken = |reject| Failure::internal(format!("entry {} does not fit: {reject}", entry.n), "");
-            run.apply(&entry).map_err(broken)?;
-            front.observer.see(&Signal::LogEntry { fact: &entry, run: &run });
+            run.take(&entry).map_err(broken)?;
+            run.show_to(&*front.observer, &entry);
         }
         let is_watched = relay::viewer_left().is_some_and(|left| !left.is_cancelled());
-        if let Some(outcome) = run.outcome().or_else(|| only_asks(&run).filter(|_| !is_watched)) {
-            last_words(setup, &RunView::from(run), id, outcome)?;
+        if let Some(outcome) = run.about().outcome.or_else(|| run.only_asks().filter(|_| !is_watched)) {
+            last_words(setup, &run, id, outcome)?;
             return Ok(Exit::from(outcome));
         }
         tokio::select! {
             () = tokio::time::sleep(LOOK) => {}
             () = stop.cancelled() => {
-                tell!("The run goes on. Look at it: {0} show {id}; stop it: {0} cancel {id}", setup.command);
+                tell!("The run continues without this process. Look at it: {0} show {id}; stop it: {0} cancel {id}", setup.command);
                 return Ok(Exit::Cancelled);
             }
         }

@@ -77,3 +77,23 @@ fn fault(file: &Path, error: &std::io::Error) -> StoreFault {
         _ => StoreFault::Broken(format!("{}: {error}", file.display())),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_read_as_it_was_stored_and_damage_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let blobs = BlobFolder::new(folder.path());
+        let texts: Vec<Vec<u8>> = (0..20_u8).map(|n| vec![n; usize::from(n) * 100]).collect();
+        blobs.put_all(&texts).unwrap();
+        for text in &texts {
+            assert_eq!(&blobs.get(&BlobId::of(text)).unwrap(), text);
+        }
+        let id = blobs.put(b"whole").unwrap();
+        std::fs::write(blobs.file(&id), b"half").unwrap();
+        assert!(matches!(blobs.get(&id), Err(StoreFault::Broken(_))));
+        assert!(matches!(blobs.get(&BlobId::of(b"never")), Err(StoreFault::NoBlob(_))));
+    }
+}

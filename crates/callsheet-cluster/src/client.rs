@@ -213,3 +213,32 @@ impl Blocking {
         answered.recv().map_err(|_| ended())?
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_becomes_one_segment_of_a_path() {
+        assert_eq!(segment("20261130-a.b"), "20261130-a.b");
+        assert_eq!(segment("../a b/ü?"), "..%2Fa%20b%2F%C3%BC%3F");
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused_before_anything_is_sent() {
+        for words in ["runs", "", "127.0.0.1:8080", "file:///tmp"] {
+            assert!(matches!(Client::new(words), Err(ClusterFault::Refused(_))), "{words}");
+        }
+        assert_eq!(Client::new("http://127.0.0.1:8080/").unwrap().address(), "http://127.0.0.1:8080");
+    }
+
+    #[test]
+    fn a_cluster_that_is_not_there_is_named() {
+        let calls = Blocking::new(Client::new("http://127.0.0.1:1").unwrap()).unwrap();
+        let fault = calls.wait(|client| async move { client.head(&RunId::new("x")).await }).unwrap_err();
+        assert!(
+            matches!(&fault, ClusterFault::Unreachable { address, .. } if address == "http://127.0.0.1:1"),
+            "{fault}"
+        );
+    }
+}

@@ -175,7 +175,10 @@ pub(super) async fn to_the_end(
 ) -> Result<Exit, Failure> {
     #[cfg(feature = "cluster")]
     if setup.on.is_some() {
-        return super::on_cluster::follow(setup, front, session, id).await;
+        let run = RunView::from(session.run().clone());
+        // The client's right to begin the run is used up.
+        drop(session);
+        return super::on_cluster::follow(setup, front, run, id).await;
     }
     let stop = CancellationToken::new();
     front.listen_for_interrupt(stop.clone(), format!("{} resume {id}", setup.command));

@@ -95,7 +95,6 @@ use crate::term::Words;
 /// What went wrong and what to do, with the exit code.
 pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
     let Some(command) = &cli.command else { return start::start(cli) };
-    let flags = cli.work().map(WorkArgs::settings).unwrap_or_default();
     match command {
         Command::Completions(arguments) => return completions(arguments),
         Command::Man(arguments) => return man::man(arguments),
@@ -104,10 +103,7 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Acp => return acp::acp(cli),
         _ => {}
     }
-    let setup = Setup::new(cli, flags)?;
-    #[cfg(feature = "cluster")]
-    on_cluster::refuse_others(&setup, command)?;
-    tell_first(cli, command, &setup)?;
+    let setup = ready(cli, command)?;
     if attend::is_attended(cli, command) {
         return attend::attend(&setup, cli);
     }
@@ -155,13 +151,21 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Tools(arguments) => tools::tools(&setup, arguments),
         Command::Grants(arguments) => grants::grants(&setup, arguments),
         #[cfg(feature = "cluster")]
-        Command::Cluster(command) => cluster::cluster(&setup, command),
-        #[cfg(feature = "cluster")]
-        Command::Worker(arguments) => worker::worker(setup, arguments),
+        Command::Cluster(_) | Command::Worker(_) => on_cluster::dispatch(setup, command),
         #[cfg(feature = "acp")]
         Command::Acp => Ok(Exit::Complete),
         Command::Doctor | Command::Completions(_) | Command::Man(_) => Ok(Exit::Complete),
     }
+}
+
+/// The basis of a command, once a person knows what they must know before it.
+fn ready(cli: &Cli, command: &Command) -> Result<Setup, Failure> {
+    let flags = cli.work().map(WorkArgs::settings).unwrap_or_default();
+    let setup = Setup::new(cli, flags)?;
+    #[cfg(feature = "cluster")]
+    on_cluster::refuse_others(&setup, command)?;
+    tell_first(cli, command, &setup)?;
+    Ok(setup)
 }
 
 /// Prints notices before a command that works with models, or with `--verbose` before any command.

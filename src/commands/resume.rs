@@ -88,6 +88,10 @@ pub(super) fn resume_run(
     run: RunView,
     how: ResumeKind,
 ) -> Result<Exit, Failure> {
+    #[cfg(feature = "cluster")]
+    if let Some(remote) = &setup.on {
+        return super::on_cluster::resume(setup, remote, work, id, run, &how);
+    }
     let front = Front::new(setup, work);
     // The settings of the run's start stay, unless this command sets others.
     let given = setup.config.given();

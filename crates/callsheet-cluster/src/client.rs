@@ -88,6 +88,13 @@ impl Client {
         self.call(&format!("{RUN}/{}/land", segment(run.as_str())), landing).await.map_err(|fault| named(fault, run))
     }
 
+    /// Gives something to a run. Returns when the engine has it, before the run has recorded it.
+    pub async fn send_landing(&self, run: &RunId, landing: &Landing) -> Result<(), ClusterFault> {
+        let path = format!("{RUN}/{}/land/send", segment(run.as_str()));
+        let _sent: serde_json::Value = self.call(&path, landing).await.map_err(|fault| named(fault, run))?;
+        Ok(())
+    }
+
     /// The state of a run.
     pub async fn head(&self, run: &RunId) -> Result<Head, ClusterFault> {
         self.ask(&format!("{RUN}/{}/head", segment(run.as_str()))).await.map_err(|fault| named(fault, run))
@@ -204,5 +211,34 @@ impl Blocking {
         let ended = || ClusterFault::Refused("the thread for calls to the cluster ended; this is a bug".to_owned());
         self.work.send(work).map_err(|_| ended())?;
         answered.recv().map_err(|_| ended())?
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_becomes_one_segment_of_a_path() {
+        assert_eq!(segment("20261130-a.b"), "20261130-a.b");
+        assert_eq!(segment("../a b/ü?"), "..%2Fa%20b%2F%C3%BC%3F");
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused_before_anything_is_sent() {
+        for words in ["runs", "", "127.0.0.1:8080", "file:///tmp"] {
+            assert!(matches!(Client::new(words), Err(ClusterFault::Refused(_))), "{words}");
+        }
+        assert_eq!(Client::new("http://127.0.0.1:8080/").unwrap().address(), "http://127.0.0.1:8080");
+    }
+
+    #[test]
+    fn a_cluster_that_is_not_there_is_named() {
+        let calls = Blocking::new(Client::new("http://127.0.0.1:1").unwrap()).unwrap();
+        let fault = calls.wait(|client| async move { client.head(&RunId::new("x")).await }).unwrap_err();
+        assert!(
+            matches!(&fault, ClusterFault::Unreachable { address, .. } if address == "http://127.0.0.1:1"),
+            "{fault}"
+        );
     }
 }

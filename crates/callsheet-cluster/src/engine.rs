@@ -174,3 +174,22 @@ pub(crate) async fn register(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_engine_is_found_where_the_command_installs_it_and_where_it_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let Installed::Missing { command } = installed(None, folder.path(), None) else { panic!("nothing is there") };
+        let package = command.split_whitespace().last().unwrap().strip_suffix("@1.7").unwrap();
+        let program = folder.path().join("node_modules").join(package).join("bin/restate-server");
+        std::fs::create_dir_all(program.parent().unwrap()).unwrap();
+        std::fs::write(&program, "").unwrap();
+        assert_eq!(installed(None, folder.path(), None), Installed::Found(program));
+        let named = folder.path().join("other");
+        std::fs::write(&named, "").unwrap();
+        assert_eq!(installed(Some(&named), folder.path(), None), Installed::Found(named));
+    }
+}

@@ -56,7 +56,7 @@ impl HostedStore {
     /// Writes staged texts. Called before the events that name them leave this process.
     pub fn persist_staged(&self) -> Result<(), StoreFault> {
         let staged: Vec<Vec<u8>> = self.state().staged.values().cloned().collect();
-        staged.iter().try_for_each(|bytes| self.blobs.put(bytes).map(drop))?;
+        self.blobs.put_all(&staged)?;
         let mut state = self.state();
         staged.iter().for_each(|bytes| drop(state.staged.remove(&BlobId::of(bytes))));
         Ok(())

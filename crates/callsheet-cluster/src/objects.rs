@@ -9,7 +9,7 @@ use callsheet_runtime::ports::{RunSummary, StoreFault};
 use restate_sdk::context::RequestTarget;
 use restate_sdk::prelude::*;
 
-use crate::calls::{ALL, Head, INDEX, Job, Landed, Landing, Pages, RUN, WORK};
+use crate::calls::{ALL, Head, INDEX, Job, Landed, Landing, Pages, WORK};
 use crate::host::{Host, HostFault};
 use crate::registry::Registry;
 
@@ -178,18 +178,13 @@ impl WorkService {
         } else {
             None
         };
-        let (registry, known) = (Arc::clone(&self.0), job.clone());
-        let perform = move || async move {
-            let returned = registry.perform(&known, claim.as_deref()).await;
-            returned.map(Json).map_err(|why| HandlerError::from(std::io::Error::other(why)))
-        };
-        let returned = ctx.run(perform).name("perform").await?.into_inner();
-        self.0.forget(&job);
+        // The result goes to the run directly, not through the journal of this call. If it arrives twice, the run
+        // discards the second one, because it no longer waits for this attempt.
+        let returned = self.0.perform(&job, claim.as_deref()).await.map_err(std::io::Error::other)?;
         if let Some(returned) = returned {
-            let landing = Landing { returned: vec![returned], ..Landing::default() };
-            let target = RequestTarget::object(RUN, job.run.as_str(), "land");
-            ctx.request::<Json<Landing>, ()>(target, Json(landing)).send();
+            self.0.deliver(&job.run, returned).await?;
         }
+        self.0.forget(&job);
         Ok(())
     }
 }

@@ -11,7 +11,8 @@ use callsheet_runtime::driver::Returned;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::calls::Job;
+use crate::calls::{Job, Landing};
+use crate::fault::ClusterFault;
 use crate::host::Host;
 
 /// How often a process asks whether a run still waits for what it performs.
@@ -78,7 +79,13 @@ impl Registry {
         }
     }
 
-    /// Forgets a job whose result is recorded.
+    /// Gives a result to its run. Returns when the engine has it.
+    pub async fn deliver(&self, run: &RunId, returned: Returned) -> Result<(), ClusterFault> {
+        let landing = Landing { returned: vec![returned], ..Landing::default() };
+        self.host.client().send_landing(run, &landing).await
+    }
+
+    /// Forgets a job whose result has arrived.
     pub fn forget(&self, job: &Job) {
         self.live().remove(&(job.run.clone(), job.attempt));
     }

@@ -10,13 +10,14 @@ mod of_tree;
 
 use callsheet_core::events::{Event, LinePiece, LogEntry};
 use callsheet_core::nouns::Slug;
-use callsheet_core::record::{CallKey, EffectKey, FileChange, Gate, GateKind};
+use callsheet_core::record::{CallKey, EffectKey, FileChange, Gate, GateKind, Outcome};
 use callsheet_core::run::{Effect, Reject, Run};
 use callsheet_core::template::TaskError;
 use callsheet_core::template::TaskResult;
 use callsheet_core::view::{self, Board, Summary};
+use callsheet_runtime::driver::only_asks;
 use callsheet_runtime::effects::{open_gates, open_questions};
-use callsheet_runtime::ports::AskingCall;
+use callsheet_runtime::ports::{AskingCall, Observer, Signal};
 use serde::{Deserialize, Serialize};
 
 use crate::words::{EventLine, one_line};
@@ -74,6 +75,16 @@ impl RunView {
     /// The run, for a driver that continues it.
     pub fn into_run(self) -> Run {
         self.run
+    }
+
+    /// Shows an entry that was taken last to an observer.
+    pub fn show_to(&self, observer: &dyn Observer, entry: &LogEntry) {
+        observer.see(&Signal::LogEntry { fact: entry, run: self.run() });
+    }
+
+    /// What a person must do, if the run does nothing else.
+    pub fn only_asks(&self) -> Option<Outcome> {
+        only_asks(self.run())
     }
 
     pub(crate) fn run(&self) -> &Run {

@@ -13,11 +13,11 @@ use callsheet_core::run::{Effect, Run};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
+use crate::driver::session::Session;
+use crate::driver::{inbox, notified};
 use crate::effects::{EffectResult, Kept, Work, perform, perform_quick};
 use crate::fault::DriveFault;
 use crate::services::Services;
-
-use super::{Session, inbox, notified};
 
 /// An effect whose start is recorded. The engine must have it performed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Steps and small runs on a cluster, beside local runs. A model that answers at once shows what the machinery costs.
+
+    bench/cluster.py CALLSHEET ENGINE [RUNS]
+
+CALLSHEET is the built program with the feature `cluster`, ENGINE the program restate-server. A step is the time from the
+start of a task's call to the start of the next task's call, by the times in the log.
+"""
+import json, os, subprocess, sys, tempfile, time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+TASKS, CLIENTS = 10, 4
+
+
+def sheet(tasks):
+    text = "## Original prompt\nCount.\n## Goals / summary\nCount.\n## Tasks\n"
+    for n in range(1, tasks + 1):
+        reads = "[Notes](notes.md)" if n == 1 else f"[Before](#step-{n - 1}-1-results)"
+        text += f"### Task section {n}\n- **Name** Step {n} 1\n- **What is needed** Say {n}.\n- **Skill** read_files\n"
+        text += f"- **References** {reads}\n- **Expected output** A word.\n"
+    return text
+
+
+def percentile(values, part):
+    values = sorted(values)
+    return values[min(len(values) - 1, int(len(values) * part))]
+
+
+class Bench:
+    def __init__(self, program, folder):
+        self.program, self.project = program, folder / "project"
+        self.project.mkdir()
+        (self.project / "notes.md").write_text("# Notes\nOne.\n")
+        (folder / "model.toml").write_text("[[rule]]\nphase = 'execute'\ntext = '''\n## Result summary\nSaid.\n'''\n")
+        self.env = {"PATH": os.environ["PATH"], "HOME": str(folder / "home"), "CALLSHEET_HOME": str(folder / "home"),
+                    "CALLSHEET_MODEL": f"scripted:{folder / 'model.toml'}"}
+
+    def call(self, *words):
+        done = subprocess.run([self.program, *words], cwd=self.project, env=self.env, capture_output=True, text=True)
+        assert done.returncode == 0, (words, done.returncode, done.stdout[-500:], done.stderr[-500:])
+        return done.stdout
+
+    def steps(self, run, on):
+        facts = [json.loads(line) for line in self.call("show", run, "--events", *on).splitlines()]
+        asked = [fact["at"] for fact in facts if fact["event"] == "started" and "ask" in fact["effect"]]
+        return [after - before for before, after in zip(asked, asked[1:])]
+
+    def measure(self, what, on, runs):
+        def one(n):
+            self.call("run", "--sheet", "sheet.md", "--approval", "never", "--name", f"{what}-{n}", *on)
+        one("warm")
+        one("alone-1"), one("alone-2"), one("alone-3")
+        alone = [step for n in (1, 2, 3) for step in self.steps(f"{what}-alone-{n}", on)]
+        begun = time.monotonic()
+        with ThreadPoolExecutor(CLIENTS) as pool:
+            list(pool.map(one, range(runs)))
+        took = time.monotonic() - begun
+        busy = [step for n in range(runs) for step in self.steps(f"{what}-{n}", on)]
+        print(f"{what}: step alone p50 {percentile(alone, .5)} ms, p99 {percentile(alone, .99)} ms; "
+              f"with {CLIENTS} clients p50 {percentile(busy, .5)} ms, p99 {percentile(busy, .99)} ms; "
+              f"{runs / took:.1f} runs/s of {TASKS} tasks", flush=True)
+
+
+def main():
+    program, engine = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
+    runs = int(sys.argv[3]) if len(sys.argv) > 3 else 40
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(program, Path(folder))
+        (bench.project / "sheet.md").write_text(sheet(TASKS))
+        bench.measure("local", (), runs)
+        up = subprocess.Popen([program, "--json", "cluster", "up", "--engine", engine], cwd=bench.project, env=bench.env,
+                              stdout=subprocess.PIPE, text=True)
+        try:
+            cluster = json.loads(up.stdout.readline())
+            on = ("--on", cluster["on"])
+            bench.measure("cluster", on, runs)
+            (bench.project / "sheet.md").write_text(sheet(300))
+            bench.call("run", "--sheet", "sheet.md", "--approval", "never", "--name", "long", *on)
+            steps = bench.steps("long", on)
+            first, last = percentile(steps[:50], .5), percentile(steps[-50:], .5)
+            print(f"cluster: step p50 of the first 50 of 300 tasks {first} ms, of the last 50 {last} ms", flush=True)
+            for name in ("engine", "worker"):
+                status = Path(f"/proc/{cluster[name]}/status").read_text()
+                rss = next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS"))
+                print(f"{name}: {int(rss) // 1024} MB resident")
+        finally:
+            up.terminate()
+            up.wait()
+
+
+main()

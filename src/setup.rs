@@ -84,6 +84,11 @@ impl Setup {
             let headers = config.texts_below(&format!("mcp.{name}.headers"));
             keep_secret(crate::servers::header_secrets(&headers));
         }
+        #[cfg(feature = "otel")]
+        for name in callsheet_telemetry::SECRETS {
+            keep_secret(std::env::var(name).ok().map(|value| (name.to_owned(), value)));
+            withhold([name.to_owned()]);
+        }
         let keys = callsheet_models::config::vendors().iter().filter_map(|vendor| vendor.api_key_env.clone());
         let providers = provider_settings(&config);
         keep_secret(secrets(&providers));

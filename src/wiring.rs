@@ -1,4 +1,4 @@
-//! Builds the services of a run from the configuration. This is the only place that names concrete adapters.
+//! Builds the services of a run from the configuration. Of this package, only this file names concrete adapters.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -100,6 +100,19 @@ pub fn services(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -
         offer: Some(Arc::new(crate::library::offer(setup)?)),
         ..Services::of(basics)
     })
+}
+
+/// The observer of a run that is driven, with telemetry if the environment asks for it.
+#[cfg(feature = "otel")]
+pub fn observed(setup: &Setup, observer: &Arc<dyn Observer>) -> Arc<dyn Observer> {
+    let project = setup.project.display().to_string();
+    callsheet_telemetry::Telemetry::around(Arc::clone(observer), &project, &|name| std::env::var(name).ok())
+}
+
+/// The observer of a run that is driven. This build has no telemetry.
+#[cfg(not(feature = "otel"))]
+pub fn observed(_setup: &Setup, observer: &Arc<dyn Observer>) -> Arc<dyn Observer> {
+    Arc::clone(observer)
 }
 
 /// The services for reading runs, which need no model.

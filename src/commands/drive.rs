@@ -27,7 +27,7 @@ use crate::notify::notify;
 use crate::relay;
 use crate::setup::{Setup, find_run};
 use crate::term;
-use crate::wiring::{Parts, services, set_aside_left, without_model};
+use crate::wiring::{Parts, observed, services, set_aside_left, without_model};
 
 use super::day_limit::hold_to_day;
 use super::first_choice::first_choice;
@@ -59,7 +59,7 @@ pub(super) async fn prepare(
         Some(ModelWish::Nothing) => {
             return Ok(Arc::new(without_model(
                 setup,
-                Arc::clone(&front.observer),
+                observed(setup, &front.observer),
                 store,
                 run,
                 settings,
@@ -97,7 +97,7 @@ pub(super) async fn prepare(
     let parts = Parts {
         store,
         attendance: front.attendance(setup, run),
-        observer: Arc::clone(&front.observer),
+        observer: observed(setup, &front.observer),
         slots,
         models,
         open: work.opened.clone(),

@@ -56,7 +56,7 @@ impl Setup {
     pub fn new(cli: &Cli, flags: Vec<Setting>) -> Result<Self, Failure> {
         #[cfg(not(feature = "cluster"))]
         if cli.on.is_some() {
-            return Err(Failure::usage("this build knows no clusters", "build it with the feature `cluster`"));
+            return Err(crate::commands::no_clusters());
         }
         let folders = Folders::from_environment()
             .ok_or_else(|| Failure::internal("there is no home directory", "set HOME or CALLSHEET_HOME"))?;

@@ -126,11 +126,10 @@ pub enum Command {
     /// List what commands are always allowed to do, allow more, or revoke a grant.
     Grants(super::GrantsArgs),
     /// Start a durable engine and workers that drive runs of this project, for one machine or several.
-    #[cfg(feature = "cluster")]
-    #[command(subcommand)]
+    #[command(subcommand, hide = cfg!(not(feature = "cluster")))]
     Cluster(super::ClusterCommand),
     /// Perform the tasks of runs on a cluster with the models and tools of this machine.
-    #[cfg(feature = "cluster")]
+    #[command(hide = cfg!(not(feature = "cluster")))]
     Worker(super::WorkerArgs),
     /// Print shell completions.
     Completions(CompletionsArgs),

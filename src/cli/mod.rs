@@ -2,7 +2,6 @@
 
 mod answer_args;
 mod args;
-#[cfg(feature = "cluster")]
 mod cluster_args;
 mod exit;
 mod grants_args;
@@ -30,7 +29,6 @@ pub use args::{
     ModelCommand, ModelPullArgs, ModelTestArgs, PlanArgs, PromptsCommand, PromptsEjectArgs, ResumeArgs, RetryArgs,
     RunNameArgs, ShowArgs, SkillCheckArgs, SkillCommand, SkillNewArgs, SkillShowArgs, UndoArgs,
 };
-#[cfg(feature = "cluster")]
 pub use cluster_args::{ClusterCommand, ClusterUpArgs, WorkerArgs};
 pub use exit::{Exit, Failure};
 pub use grants_args::{GrantsAddArgs, GrantsArgs, GrantsCommand, GrantsRevokeArgs, GrantsWhat};

@@ -152,10 +152,18 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Grants(arguments) => grants::grants(&setup, arguments),
         #[cfg(feature = "cluster")]
         Command::Cluster(_) | Command::Worker(_) => on_cluster::dispatch(setup, command),
+        #[cfg(not(feature = "cluster"))]
+        Command::Cluster(_) | Command::Worker(_) => Err(no_clusters()),
         #[cfg(feature = "acp")]
         Command::Acp => Ok(Exit::Complete),
         Command::Doctor | Command::Completions(_) | Command::Man(_) => Ok(Exit::Complete),
     }
+}
+
+/// The refusal of a build that leaves clusters out.
+#[cfg(not(feature = "cluster"))]
+pub fn no_clusters() -> Failure {
+    Failure::usage("this build knows no clusters", "build it with the feature `cluster`")
 }
 
 /// The basis of a command, once a person knows what they must know before it.

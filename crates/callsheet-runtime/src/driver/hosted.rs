@@ -13,8 +13,8 @@ use callsheet_core::run::{Effect, Run};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::driver::session::Session;
-use crate::driver::{inbox, notified};
+use super::session::Session;
+use super::{inbox, notified};
 use crate::effects::{EffectResult, Kept, Work, perform, perform_quick};
 use crate::fault::DriveFault;
 use crate::services::Services;

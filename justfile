@@ -25,6 +25,10 @@ lint:
     cargo fmt --all
     cargo clippy --workspace --all-targets -- -D warnings
 
+# Do the crates that touch no world compile for Windows?
+platforms *arguments:
+    scripts/platforms {{arguments}}
+
 # Rewrite fixture expectations; read the diff before you commit it.
 bless *arguments:
     UPDATE_EXPECT=1 cargo nextest run --workspace {{arguments}}

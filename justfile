@@ -41,6 +41,10 @@ sim *arguments="--seeds 0..100000":
 kills number="20":
     CALLSHEET_KILLS={{number}} cargo nextest run --no-capture -p callsheet -E 'test(survives_kills)'
 
+# Runs on a real engine, and kills of it and of its worker. Without the engine it says how to install it.
+cluster number="6":
+    CALLSHEET_KILLS={{number}} cargo test --features cluster --test cluster -- --test-threads=1
+
 # Milliseconds of reading hostile replies, by family and size.
 bench-read *words:
     cargo bench --quiet -p callsheet-format --bench hostile -- {{words}}

@@ -43,6 +43,7 @@ kills number="20":
 
 # Runs on a real engine, and kills of it and of its worker. Without the engine it says how to install it.
 cluster number="6":
+    cargo nextest run -p callsheet-cluster
     CALLSHEET_KILLS={{number}} cargo test --features cluster --test cluster -- --test-threads=1
 
 # Milliseconds of reading hostile replies, by family and size.

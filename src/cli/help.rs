@@ -92,7 +92,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("acp", &["callsheet acp"]),
     ("lsp", &["callsheet lsp"]),
     ("mcp", &["callsheet mcp", "callsheet mcp --may approve"]),
-    ("cluster", &["callsheet cluster up", "callsheet --on http://127.0.0.1:8080 run --sheet sheet.md"]),
+    ("cluster", &["callsheet cluster up", "callsheet cluster up --port 8080"]),
     ("prompts", &["callsheet prompts list"]),
     ("gc", &["callsheet gc --dry-run"]),
     ("completions", &["callsheet completions bash"]),

@@ -236,21 +236,7 @@ impl Trial<'_> {
             std::fs::write(project.join(name), text)?;
         }
         let home: PathBuf = project.with_file_name("home");
-        let Setup { config, json, here, verbose, command, .. } = self.setup;
-        let (config, command) = (config.clone(), command.clone());
-        let (folders, templates) = (Folders::below(&home), OnceLock::new());
-        let here = here.clone();
-        Ok(Setup {
-            project,
-            folders,
-            config,
-            json: *json,
-            here,
-            verbose: *verbose,
-            command,
-            templates,
-            ..self.setup.clone()
-        })
+        Ok(Setup { project, folders: Folders::below(&home), templates: OnceLock::new(), ..self.setup.clone() })
     }
 }
 

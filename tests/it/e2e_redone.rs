@@ -192,7 +192,11 @@ fn a_fork_names_the_files_that_the_other_run_changed_after_it() {
     garden.expect(0, &["run", "bring the notes up to date", "--headless", "approve"]);
     let run = run_of(&garden);
     let forked = garden.expect(0, &["fork", &run, "--at", "write-rota-1"]);
-    assert!(forked.err.contains("changed 2 files after that") && forked.err.contains("rota.md"), "{}", forked.err);
+    assert!(
+        forked.err.contains("changed 2 files after this point") && forked.err.contains("rota.md"),
+        "{}",
+        forked.err
+    );
     garden.expect(0, &["undo", &run]);
     assert!(!garden.path("rota.md").exists());
     let fork = format!("{run}-fork");

@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 use libtest_mimic::{Arguments, Trial};
 
 /// A test and its name.
+///
+/// covers: 15.1, 15.2, 15.3, 15.4, 15.5
 type Test = (&'static str, fn(&Path));
 
 const TESTS: [Test; 8] = [

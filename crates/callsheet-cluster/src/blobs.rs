@@ -82,6 +82,7 @@ fn fault(file: &Path, error: &std::io::Error) -> StoreFault {
 mod tests {
     use super::*;
 
+    /// covers: 15.6
     #[test]
     fn a_text_is_read_as_it_was_stored_and_damage_is_noticed() {
         let folder = tempfile::tempdir().unwrap();

@@ -179,6 +179,7 @@ pub(crate) async fn register(
 mod tests {
     use super::*;
 
+    /// covers: 15.7
     #[test]
     fn the_engine_is_found_where_the_command_installs_it_and_where_it_is_named() {
         let folder = tempfile::tempdir().unwrap();

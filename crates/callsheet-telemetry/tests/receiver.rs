@@ -136,6 +136,7 @@ fn text(span: &Span, key: &str) -> Option<String> {
     })
 }
 
+/// covers: 12.12
 #[test]
 fn a_run_is_a_trace_without_content() {
     let (address, received) = receiver();

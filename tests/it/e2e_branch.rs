@@ -104,3 +104,18 @@ fn a_commit_that_fails_is_told_and_loses_nothing() {
     assert_eq!(git(&garden, &["rev-list", "--all", "--count"]), "1");
     assert!(garden.read("rota.md").contains("Ana and Ben"));
 }
+
+/// A lock of git in the way is told, and the changes stay on disk.
+///
+/// covers: 3.17
+#[test]
+fn a_commit_that_a_lock_prevents_is_told() {
+    let garden = garden();
+    garden.expect(3, &on_branch("new-rota"));
+    garden.expect(0, &["approve"]);
+    garden.plant(".git/index.lock", "");
+    let ended = garden.expect(0, &["resume"]);
+    assert!(ended.err.contains("not committed to new-rota: git says: "), "{}", ended.err);
+    std::fs::remove_file(garden.path(".git/index.lock")).unwrap();
+    assert_eq!(git(&garden, &["rev-list", "--count", "main..HEAD"]), "0");
+}

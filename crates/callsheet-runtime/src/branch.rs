@@ -231,14 +231,14 @@ impl<'a> Git<'a> {
     /// Commits the files of a change set, and nothing else. Leaves out files that git ignores and files without a
     /// difference. If no file remains, makes no commit.
     fn commit(&self, changes: &ChangeSet, message: &str) -> Result<(), BranchFault> {
-        for file in &changes.files {
-            // Git refuses ignored files, and deleted files that it did not track. Neither belongs in the commit.
-            let added = self.run(&["add", "--all", "--", &file.path])?;
-            if !added.status.success() {
-                tracing::debug!(path = file.path, "git did not add a file");
-            }
-        }
         let paths = changes.files.iter().map(|file| file.path.as_str());
+        let words = ["ls-files", "--cached", "--others", "--exclude-standard", "-z", "--"];
+        let listed = self.text(&words.into_iter().chain(paths.clone()).collect::<Vec<_>>())?;
+        let listed: BTreeSet<&str> = listed.split('\0').filter(|path| !path.is_empty()).collect();
+        if listed.is_empty() {
+            return Ok(());
+        }
+        self.text(&["add", "--all", "--"].into_iter().chain(listed).collect::<Vec<_>>())?;
         let words = ["diff", "--cached", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--relative", "--"];
         let staged = self.text(&words.into_iter().chain(paths).collect::<Vec<_>>())?;
         let staged: Vec<&str> = staged.split('\0').filter(|path| !path.is_empty()).collect();

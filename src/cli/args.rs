@@ -125,7 +125,7 @@ pub enum Command {
     Tools(super::ToolsArgs),
     /// List what commands are always allowed to do, allow more, or revoke a grant.
     Grants(super::GrantsArgs),
-    /// Start a durable engine and workers that drive runs of this project, for one machine or several.
+    /// Start a durable engine and a worker that drive runs of this project on this machine.
     #[command(subcommand, hide = cfg!(not(feature = "cluster")))]
     Cluster(super::ClusterCommand),
     /// Perform the tasks of runs on a cluster with the models and tools of this machine.

@@ -9,6 +9,7 @@ use callsheet_runtime::driver::{ResumeKind, reopen};
 use callsheet_runtime::ports::{RunSummary, Store, StoreFault};
 
 use crate::cli::{Exit, Failure, ResumeArgs, WorkArgs};
+use crate::library::offer;
 use crate::setup::{Setup, config_failure, find_run, recorded, store_failure};
 
 use super::answer::{order, say};
@@ -36,7 +37,11 @@ pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Fail
             return say(setup, &receipt);
         }
     }
-    if found.outcome == Some(Outcome::Complete) && !has_more(setup, &store, &found.run, &run)? {
+    // A template belongs to many runs, so only a run that is named follows its edits when it is complete.
+    if found.outcome == Some(Outcome::Complete)
+        && !has_more(setup, &store, &found.run, &run)?
+        && !(arguments.run.is_some() && has_edited_templates(setup, &run)?)
+    {
         last_words(setup, &run, &found.run, Outcome::Complete)?;
         return Ok(Exit::Complete);
     }
@@ -77,6 +82,11 @@ fn goes_on(setup: &Setup, store: &Arc<dyn Store>, found: &RunSummary) -> Result<
 fn has_more(setup: &Setup, store: &Arc<dyn Store>, id: &RunId, run: &RunView) -> Result<bool, Failure> {
     let left = run.about().pending_follow_up.is_some() || store.has_messages(id).map_err(store_failure)?;
     Ok(left || setup.runs().is_edited(id, run)?)
+}
+
+/// Whether a template of the run was edited since the run recorded it.
+fn has_edited_templates(setup: &Setup, run: &RunView) -> Result<bool, Failure> {
+    Ok(run.about().tree.is_some() && run.has_edited_templates(&setup.project, &offer(setup)?))
 }
 
 /// Resumes a run and drives it to its end. `run` is the run as recorded.

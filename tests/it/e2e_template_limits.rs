@@ -41,7 +41,7 @@ fn a_raised_limit_continues_the_call_of_a_sheet() {
         garden.expect(5, &["run", "--sheet", "work.md", "--set", "iterate=never"]);
         garden.write(".callsheet/templates/weigh.xml", weigh("", "<limits max_calls=\"9\"/>"));
         let ended = garden.expect(0, &[command, &run_of(&garden)]);
-        assert!(ended.err.contains("limits of weigh changed"), "{command}: {}", ended.err);
+        assert!(ended.err.contains("weigh.xml changed and applies"), "{command}: {}", ended.err);
         assert!(!ended.err.contains("no longer be retried"), "{command}: {}", ended.err);
         assert_eq!(garden.count("reply_received"), 3, "{command}: no finished call is made again");
     }

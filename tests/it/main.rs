@@ -62,6 +62,7 @@ mod e2e_symbols;
 mod e2e_template_acceptance;
 mod e2e_template_beside;
 mod e2e_template_bundled;
+mod e2e_template_edits;
 mod e2e_template_inside;
 mod e2e_template_limits;
 mod e2e_template_lists;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use callsheet_app::{Cursor, NewRun, Order, Refusal, RunCommand, RunControl, RunStarter, RunView};
+use callsheet_app::{Cursor, NewRun, Order, Refusal, RunCommand, RunControl, RunStarter, RunView, Started};
 use callsheet_core::nouns::RunId;
 use callsheet_core::record::AnsweredBy;
 use callsheet_runtime::ports::{GateView, RunSummary};
@@ -141,7 +141,8 @@ impl RunServer {
         let problems: Vec<String> = view.all_problems().map(|problem| view.problem_line(&problem)).collect();
         Ok(json!({
             "run": found.run,
-            "works": driven,
+            // A process that was started a moment ago may not drive the run yet.
+            "works": driven || self.runs.started(&found.run) == Some(Started::Working),
             "outcome": found.outcome,
             "tasks": tasks,
             "approvals": gates.iter().map(approval).collect::<Vec<_>>(),

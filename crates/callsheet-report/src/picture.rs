@@ -26,11 +26,16 @@ const LETTER: f64 = 6.2;
 /// How many tasks have their own row. The table lists all.
 pub(crate) const ROWS: usize = 200;
 
+/// How many bars the slots show. Where there are more, one bar stands for several short ones.
+const BARS: usize = 3_000;
+
 /// A bar that is drawn.
 struct Drawn<'a> {
     bar: &'a Bar,
     to: u64,
     row: usize,
+    /// How many further bars of the same kind it stands for.
+    more: usize,
 }
 
 /// When models and tools worked.
@@ -57,6 +62,9 @@ pub(crate) fn picture(timeline: &Timeline<'_>) -> Markup {
     let work = work.filter(|bar| timeline.is_drawn(bar.from, bar.to));
     let (yours, works): (Vec<&Bar>, Vec<&Bar>) = work.partition(|bar| bar.kind == BarKind::You);
     let (mut drawn, slots) = rows(&works, &span);
+    if drawn.len() > BARS {
+        drawn = gathered(drawn, &scale, count(slots) * (WIDTH - LEFT) / count(BARS));
+    }
     let (of_you, persons) = rows(&yours, &span);
     drawn.extend(of_you.into_iter().map(|one| Drawn { row: one.row + slots, ..one }));
     // Totals make no sense in a part of the timeline.
@@ -83,7 +91,7 @@ pub(crate) fn picture(timeline: &Timeline<'_>) -> Markup {
             @if persons > 0 { (row_name("you", of_slots + ROW * count(slots))) }
             @for one in &drawn {
                 @let y = of_slots + ROW * count(one.row);
-                (bar(one.bar, one.to, &scale, y))
+                @if one.more > 0 { (several(one, &scale, y)) } @else { (bar(one.bar, one.to, &scale, y)) }
                 (label(&shown(&one.bar.what), scale.x(one.bar.from), y, scale.x(one.to) - scale.x(one.bar.from)))
             }
             (tasks)
@@ -147,9 +155,40 @@ fn rows<'a>(bars: &[&'a Bar], span: &dyn Fn(&Bar) -> (u64, u64)) -> (Vec<Drawn<'
             Some(at) => *at = to,
             None => free.push(to),
         }
-        drawn.push(Drawn { bar, to, row });
+        drawn.push(Drawn { bar, to, row, more: 0 });
     }
     (drawn, free.len())
+}
+
+/// Lets one bar stand for neighbours of its kind in its row, as long as all of them together are at most `width` wide.
+fn gathered<'a>(mut bars: Vec<Drawn<'a>>, scale: &Scale, width: f64) -> Vec<Drawn<'a>> {
+    bars.sort_by_key(|one| (one.row, one.bar.from));
+    let mut gathered: Vec<Drawn<'a>> = Vec::new();
+    for one in bars {
+        match gathered.last_mut() {
+            Some(last)
+                if last.row == one.row
+                    && (last.bar.kind, last.bar.critical) == (one.bar.kind, one.bar.critical)
+                    && scale.x(one.to) - scale.x(last.bar.from) <= width =>
+            {
+                last.to = last.to.max(one.to);
+                last.more += 1;
+            }
+            _ => gathered.push(one),
+        }
+    }
+    gathered
+}
+
+/// A bar that stands for several.
+fn several(one: &Drawn<'_>, scale: &Scale, y: f64) -> Markup {
+    let (left, right) = (scale.x(one.bar.from), scale.x(one.to));
+    let critical = if one.bar.critical { " critical" } else { "" };
+    html! {
+        rect class=(format!("{}{critical}", class(one.bar.kind))) x=(px(left)) y=(px(y)) width=(px((right - left).max(1.5))) height=(px(BAR)) rx="2" {
+            title { (shown(&one.bar.what)) " and " (thousands(one.more as u64)) " more" }
+        }
+    }
 }
 
 fn total(what: &str, ms: u64, scale: &Scale, y: f64) -> Markup {

@@ -207,6 +207,35 @@ mod tests {
         assert!(timeline(&RunView::default(), &[], &|_| None, None).into_string().is_empty());
     }
 
+    #[test]
+    fn many_short_calls_share_bars() {
+        let call = |number: u64| Bar {
+            what: "execute".to_owned(),
+            task: None,
+            kind: BarKind::Execute,
+            from: number / 4 * 100,
+            to: Some(number / 4 * 100 + 90),
+            queued_ms: 0,
+            tokens: None,
+            critical: false,
+        };
+        let drawn = |calls: u64| {
+            let timeline = Timeline {
+                run: &RunView::default(),
+                link: &|_| None,
+                bars: (0..calls).map(call).collect(),
+                waits: Vec::new(),
+                end: calls * 100,
+                ideal_ms: 90,
+                busy_ms: calls * 25,
+                stretch: None,
+            };
+            picture(&timeline).into_string().matches("class=\"execute\"").count()
+        };
+        assert_eq!(drawn(2_000), 2_000);
+        assert!((1_000..=4_000).contains(&drawn(40_000)), "{}", drawn(40_000));
+    }
+
     /// Two tasks and one slot, while the first task runs.
     fn waiting() -> (Run, Vec<LogEntry>) {
         let settings = Settings { jobs: 1, refine: Policy::Never, ..Settings::default() };

@@ -185,7 +185,7 @@ fn may_come_twice(event: &Event) -> bool {
             | Event::EditHeld(_)
             | Event::LimitRaised(_)
             | Event::LimitNear(_)
-            | Event::LimitsChanged(_)
+            | Event::TreeEdited(_)
             | Event::SheetRendered(_)
             | Event::PromptsUsed(_)
             | Event::ReuseAllowed(_)

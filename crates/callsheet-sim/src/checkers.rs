@@ -1,6 +1,8 @@
 //! The promises, each a function with its name. A checker keeps its own books. It never asks the machine whether the
 //! machine was right.
 
+mod again;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::events::{self, Event, ListOrigin, LogEntry};
@@ -10,12 +12,12 @@ use callsheet_core::nouns::{
 use callsheet_core::record::{
     AdoptedList, Answer, CallFault, CallKey, ChangeSet, EffectKey, Gate, GateKind, ToolPolicy, ToolRecord, Verdict,
 };
-use callsheet_core::run::{Effect, Run, Stage, State, TaskRun, ToolState};
+use callsheet_core::run::{Effect, Run, Stage, State, TaskRun};
 
 use crate::checks::{Checks, nothing_is_applied_unchecked};
 use crate::joins::Answers;
 use crate::people::part;
-use crate::plan::{Plan, ended_tasks_stay_ended, reads};
+use crate::plan::{Plan, ended_tasks_stay_ended};
 use crate::reviews::{ReviewedExecution, Verdicts};
 use crate::world::COST;
 
@@ -120,14 +122,13 @@ impl Witness {
                 self.all_writers = false;
             }
             Event::TaskRetried(events::TaskRetried { task: retried, .. }) => {
-                self.resumed = true;
                 self.removed.remove(retried);
                 self.note_retried(run, retried);
             }
             Event::TaskDropped(events::TaskDropped { task }) if part(run, task).is_some() => {
-                self.resumed = true;
                 self.note_retried(run, task);
             }
+            Event::TreeEdited(events::TreeEdited { tree_number, .. }) => self.note_edited(run, *tree_number),
             Event::ReplyReceived(events::ReplyReceived { key, usage, reused, .. }) => {
                 if reused.is_some() {
                     self.note_unsent(key);
@@ -214,28 +215,6 @@ impl Witness {
             self.finished_runs.remove(&execution);
         }
         self.verdicts.note(execution, missing);
-    }
-
-    fn note_retried(&mut self, run: &Run, retried: &Slug) {
-        let ended = |slug: &Slug| {
-            let known = self.states.get(slug);
-            known.is_some_and(|state| state.is_problem() || matches!(state, State::Dropped | State::Done))
-        };
-        // The named task may be blocked again at once.
-        let open = run.tasks().filter(|task| !task.state().is_ended() || task.task.slug == *retried);
-        // A call that waits for its tree again continues with its finished parts, under the approval of the same text
-        // (spec 11.6, "Templates" 15).
-        let goes_on = |task: &&TaskRun| {
-            let mut calls = task.runs.iter().flat_map(|exec| &exec.calls);
-            calls.any(|call| matches!(call.state, ToolState::Mounted(_)))
-        };
-        let anew = open.filter(|task| !goes_on(task));
-        // The readers of a result that is made again begin again, in any state. A part of a call gives the result of the
-        // task that makes the call.
-        let caller = part(run, retried).and_then(|op| run.operators().caller(op.mount)).map(|caller| &caller.task);
-        let begins = |slug: &Slug| ended(slug) || reads(run, slug, caller.unwrap_or(retried));
-        let back: Vec<Slug> = anew.map(|task| task.task.slug.clone()).filter(begins).collect();
-        back.iter().for_each(|slug| self.starts_anew(slug));
     }
 
     /// An approval is transferred to a replacing change set only if a person sees the same lines in it.

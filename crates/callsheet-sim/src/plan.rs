@@ -30,6 +30,10 @@ impl Plan {
                 list.beside.removed.iter().any(|removal| removal.task == *slug)
             }
             Event::TaskDropped(events::TaskDropped { task }) => task == slug,
+            // Handlers of tasks that begin again are given up.
+            Event::TreeEdited(events::TreeEdited { tree_number, .. }) => {
+                part(run, slug).is_some_and(|part| part.mount == *tree_number)
+            }
             _ => false,
         };
         for task in run.tasks() {
@@ -92,6 +96,9 @@ pub(crate) fn ended_tasks_stay_ended(states: &mut BTreeMap<Slug, State>, run: &R
         Event::TaskRetried(events::TaskRetried { task, .. }) | Event::TaskDropped(events::TaskDropped { task }) => {
             let caller = part(run, task).and_then(|op| run.operators().caller(op.mount)).map(|caller| &caller.task);
             reads(run, slug, caller.unwrap_or(task))
+        }
+        Event::TreeEdited(events::TreeEdited { tree_number, .. }) => {
+            run.operators().caller(*tree_number).is_some_and(|caller| reads(run, slug, &caller.task))
         }
         _ => false,
     };

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use callsheet_core::events::{self, Event, LogEntry};
 use callsheet_core::nouns::TaskLimits;
 use callsheet_core::record::Outcome;
+use callsheet_core::record::Tree;
 use callsheet_core::run::{Effect, Run, Stage};
+use callsheet_core::template::Node;
 use callsheet_runtime::driver::RunWriter;
 use callsheet_runtime::fault::DriveFault;
 use callsheet_runtime::ports::{Store, StoreFault};
@@ -13,6 +15,7 @@ use callsheet_runtime::ports::{Store, StoreFault};
 use crate::books::Books;
 use crate::logs;
 use crate::marks::Blow;
+use crate::random::Random;
 use crate::shell::{Shell, Stop, Turn, id};
 use crate::store::{ProcessStore, WriteError};
 
@@ -240,21 +243,26 @@ impl Shell {
             events::RunResumed { settings }.into()
         };
         self.append(event)?.map_err(|reject| format!("a resume is refused: {reject}"))?;
-        self.change_limits_of_templates()
+        self.edit_templates()
     }
 
-    /// Removes the limits from the file of a template for a person while no process runs.
-    fn change_limits_of_templates(&mut self) -> Turn {
+    /// Edits a template for a person while no process runs: removes its limits, and maybe words or a step of a task.
+    fn edit_templates(&mut self) -> Turn {
         let wild = !self.world.tame && !self.world.calm;
-        if !wild || !self.world.random.chance(10) {
+        if !wild || !self.world.random.chance(20) {
             return Ok(());
         }
-        let trees = self.writer.run().operators().trees();
-        let template = trees.flat_map(|tree| tree.templates.values()).next();
-        let Some(template) = template else { return Ok(()) };
-        let none = template.body.walk().into_iter().map(|_| TaskLimits::default()).collect();
-        let limits = [(template.name.clone(), none)].into();
-        let _ = self.append(events::LimitsChanged { limits }.into())?;
+        let trees: Vec<Tree> = self.writer.run().operators().trees().map(|tree| (**tree).clone()).collect();
+        if trees.is_empty() {
+            return Ok(());
+        }
+        let random = &mut self.world.random;
+        let tree_number = random.below(trees.len());
+        let Some(mut tree) = trees.into_iter().nth(tree_number) else { return Ok(()) };
+        let edited = random.below(tree.templates.len().max(1));
+        let Some(template) = tree.templates.values_mut().nth(edited) else { return Ok(()) };
+        edit(&mut template.body, random);
+        let _ = self.append(events::TreeEdited { tree_number, tree: Box::new(tree) }.into())?;
         Ok(())
     }
 
@@ -286,4 +294,20 @@ impl Shell {
         }
         Ok(())
     }
+}
+
+/// Removes the limits of a node and of all nodes below it. Some of them are written otherwise, or lose or repeat a step.
+fn edit(node: &mut Node, random: &mut Random) {
+    node.limits = TaskLimits::default();
+    node.disable_reparsing ^= random.chance(15);
+    let (loses, repeats) = (random.chance(10), random.chance(10));
+    if let Some(steps) = node.kind.steps_mut() {
+        if loses && steps.len() > 1 {
+            steps.pop();
+        }
+        if let Some(last) = steps.last().filter(|_| repeats).cloned() {
+            steps.push(Node { id: Some("another".to_owned()), ..last });
+        }
+    }
+    node.children_mut().into_iter().for_each(|child| edit(child, random));
 }

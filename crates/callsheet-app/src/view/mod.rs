@@ -8,6 +8,8 @@ mod folded;
 mod lines;
 mod of_tree;
 
+use std::path::Path;
+
 use callsheet_core::events::{Event, LinePiece, LogEntry};
 use callsheet_core::nouns::Slug;
 use callsheet_core::record::{CallKey, EffectKey, FileChange, Gate, GateKind, Outcome};
@@ -15,9 +17,10 @@ use callsheet_core::run::{Effect, Reject, Run};
 use callsheet_core::template::TaskError;
 use callsheet_core::template::TaskResult;
 use callsheet_core::view::{self, Board, Summary};
-use callsheet_runtime::driver::only_asks;
+use callsheet_runtime::driver::{edited_trees, only_asks};
 use callsheet_runtime::effects::{open_gates, open_questions};
 use callsheet_runtime::ports::{AskingCall, Observer, Signal};
+use callsheet_runtime::templates::TemplateCatalog;
 use serde::{Deserialize, Serialize};
 
 use crate::words::{EventLine, one_line};
@@ -70,6 +73,11 @@ impl RunView {
     /// How much of the log was read.
     pub fn cursor(&self) -> Cursor {
         Cursor(self.run.last_fact())
+    }
+
+    /// Whether a template of the run was edited since the run recorded it. `offer` is what the files in `root` hold now.
+    pub fn has_edited_templates(&self, root: &Path, offer: &TemplateCatalog) -> bool {
+        !edited_trees(root, &self.run, offer).is_empty()
     }
 
     /// The run, for a driver that continues it.

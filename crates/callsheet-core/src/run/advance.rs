@@ -164,6 +164,6 @@ impl Advancing<'_> {
             work = Schedule(run).work();
         }
         work.effects.extend(Schedule(run).people());
-        run.in_flight.set_pending(work.effects, work.under_way, work.waiting);
+        run.in_flight.set_pending(work);
     }
 }

@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::adopt;
 use crate::nouns::{SkillPolicy, Slug};
+use crate::record::{Outcome, Tree};
 
 use super::Run;
 use super::ledger::Holder;
 use super::lists::{check_applies, check_drop, transition};
-use super::mounts::{Mounts, check_call, failed_calls};
+use super::mounts::{Mounts, caller_of, check_call, failed_calls};
 use super::next_stage::NextStage;
 use super::operators::{Redo, Trees};
 use super::reject::Reject;
-use super::state::State;
+use super::state::{Stage, State};
 use super::task::{CallReuse, Refined, RemovedBy, TaskPhase, TaskRun};
 use super::task_change::TaskChange;
 
@@ -94,9 +95,27 @@ impl Commands<'_> {
         self.revive(slug, skills);
     }
 
-    /// Repeats or removes a task of a tree. The task that made the call continues with it. Without a call, the run does.
+    /// Repeats or removes a task of a tree.
     fn redo_part(&mut self, part: usize, how: Redo, skills: &BTreeMap<String, SkillPolicy>) {
         Trees(self.0).redo(part, how);
+        self.go_on_with(part, skills);
+    }
+
+    /// Takes over an edited tree. Tasks whose words changed begin again.
+    pub fn take_over(&mut self, mount: usize, tree: &Tree) {
+        let (given_up, begins_again) = Trees(self.0).take_over(mount, tree);
+        let mut change = TaskChange(self.0);
+        given_up.into_iter().for_each(|leaf| change.give_up(leaf));
+        let top = self.0.operators.top_of(mount).map(|top| top.number);
+        if let Some(top) = top.filter(|_| begins_again) {
+            self.0.calls.offer();
+            self.go_on_with(top, &BTreeMap::new());
+        }
+    }
+
+    /// Goes on with a tree a task of which begins again. The task that made the call continues with it. Without a call,
+    /// the run does.
+    fn go_on_with(&mut self, part: usize, skills: &BTreeMap<String, SkillPolicy>) {
         let Some(caller) = self.0.operators.caller_of(part).map(|caller| caller.task.clone()) else {
             return NextStage(self.0).operate();
         };
@@ -208,6 +227,10 @@ pub(super) fn check_redo(
     skills: &BTreeMap<String, SkillPolicy>,
 ) -> Result<(), Reject> {
     if let Some(part) = run.operators.get(slug) {
+        // The tasks at work were cancelled, and only a resume brings them back.
+        if run.stage() == Stage::Conclude(Outcome::Cancelled) {
+            return Err(Reject::Concluding);
+        }
         if let Some(caller) = check_call(run, part, how)?.filter(|caller| caller.state() == State::Done) {
             check_readers(run, &caller.task.slug)?;
         }
@@ -230,6 +253,21 @@ pub(super) fn check_redo(
     }
     let mut calls = failed_calls(run, slug, skills).into_iter().flatten();
     calls.try_for_each(|top| run.operators.redone(top, Redo::Again).map(|_| ()))
+}
+
+/// Checks whether a run may take over an edited tree. Returns the tasks that begin again with it.
+///
+/// # Errors
+/// There is no such tree, the task that called it has gone on without it, or something that used a result cannot be
+/// repeated.
+pub(super) fn check_take_over(run: &Run, mount: usize, tree: &Tree) -> Result<Vec<Slug>, Reject> {
+    let top = run.operators.top_of(mount).filter(|top| !top.is_former() && tree.templates.contains_key(&tree.entry));
+    let top = top.ok_or(Reject::ListNotAwaited)?;
+    let edited = run.operators.edited(mount, tree)?;
+    if let Some(caller) = caller_of(run, top, Redo::Again)?.filter(|caller| caller.state() == State::Done) {
+        check_readers(run, &caller.task.slug)?;
+    }
+    Ok(edited.again)
 }
 
 /// Whether the task was planned again because of another task and has not begun. A person may still have it repeated

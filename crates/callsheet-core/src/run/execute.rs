@@ -68,16 +68,22 @@ impl Executing<'_> {
     pub fn end_overdue(&mut self) -> bool {
         let run = &mut *self.0;
         run.tasks.refresh();
+        let (now, due) = (run.clock.now(), run.tasks.next_due_ms());
         // The time of a task passes only while it has a slot.
-        let mut overdue: Vec<Slug> = run
-            .tasks
-            .all_holding()
-            .chain(run.tasks.unsettled())
-            .filter(|task| matches!(task.state(), State::Refining | State::Ready | State::Running))
+        let all = (due <= now).then(|| run.tasks.all_holding()).into_iter().flatten();
+        let mut next_due = if due <= now { u64::MAX } else { due };
+        let mut overdue: Vec<Slug> = Vec::new();
+        let goes_on = |task: &&TaskRun| matches!(task.state(), State::Refining | State::Ready | State::Running);
+        for task in all.chain(run.tasks.unsettled()).filter(goes_on) {
+            let left = limits::task_time_left_ms(run, task);
             // A call ends by itself at that time. The reviewed result then counts.
-            .filter(|task| limits::task_time_is_over(run, task) && !has_reviewed_result(run, task))
-            .map(TaskRun::slug)
-            .collect();
+            if left == 0 && !has_reviewed_result(run, task) {
+                overdue.push(task.slug());
+            } else {
+                next_due = next_due.min(now.saturating_add(left));
+            }
+        }
+        run.tasks.set_next_due_ms(next_due);
         overdue.sort();
         overdue.dedup();
         for slug in &overdue {

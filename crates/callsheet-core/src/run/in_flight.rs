@@ -8,15 +8,15 @@ use crate::record::EffectKey;
 use super::effect::Effect;
 use super::gates::gate_names;
 use super::places::Place;
+use super::scheduler::Work;
 
 /// The effects that were started and have no result yet, and the pending effects that were derived last.
 #[derive(Clone, Debug, Default)]
 pub(super) struct InFlight {
     in_flight: BTreeSet<EffectKey>,
-    /// The pending effects of tasks that have nothing else to start, by the place of the task. All of them are in
-    /// flight. They stay as they were when they were started, until their task or the state that all tasks share
-    /// changes.
-    under_way: BTreeMap<Place, Vec<Effect>>,
+    under_way: UnderWay,
+    /// The places of tasks that may have a slot and whose effects are not all under way. `None` if any task may.
+    awake: Option<BTreeSet<Place>>,
     /// All other pending effects, in flight or not.
     pending: Vec<Effect>,
     /// Calls that are also pending, and wait for what other calls have reserved of a budget.
@@ -25,13 +25,40 @@ pub(super) struct InFlight {
     losses: u64,
 }
 
+/// The pending effects of tasks that have nothing else to start. All of them are in flight. They stay as they were when
+/// they were started, until their task or the state that all tasks share changes.
+#[derive(Clone, Debug, Default)]
+struct UnderWay {
+    /// By the place of the task.
+    effects: BTreeMap<Place, Vec<Effect>>,
+    keys: BTreeSet<EffectKey>,
+}
+
+impl UnderWay {
+    fn add(&mut self, place: Place, effects: Vec<Effect>) {
+        self.take(place);
+        self.keys.extend(effects.iter().map(Effect::key));
+        self.effects.insert(place, effects);
+    }
+
+    fn take(&mut self, place: Place) -> Vec<Effect> {
+        let effects = self.effects.remove(&place).unwrap_or_default();
+        for effect in &effects {
+            self.keys.remove(&effect.key());
+        }
+        effects
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Effect> {
+        self.effects.values().flatten()
+    }
+}
+
 /// The content of effects under way dates from their start, so equality compares only which effects there are.
 impl PartialEq for InFlight {
     fn eq(&self, other: &Self) -> bool {
-        let keys =
-            |in_flight: &Self| -> Vec<EffectKey> { in_flight.under_way.values().flatten().map(Effect::key).collect() };
         let same = self.in_flight == other.in_flight && self.blocked_on_budget == other.blocked_on_budget;
-        same && self.pending == other.pending && keys(self) == keys(other)
+        same && self.pending == other.pending && self.under_way.keys == other.under_way.keys
     }
 }
 
@@ -71,7 +98,7 @@ impl InFlight {
 
     /// The outstanding effects, in flight or not.
     pub fn pending(&self) -> impl Iterator<Item = &Effect> {
-        self.under_way.values().flatten().chain(&self.pending)
+        self.under_way.iter().chain(&self.pending)
     }
 
     /// The outstanding effects that are not in flight.
@@ -80,31 +107,33 @@ impl InFlight {
     }
 
     pub fn is_pending(&self, key: &EffectKey) -> bool {
-        self.pending().any(|effect| effect.has_key(key))
+        self.under_way.keys.contains(key) || self.pending.iter().any(|effect| effect.has_key(key))
     }
 
     pub fn is_blocked_on_budget(&self, key: &EffectKey) -> bool {
         self.blocked_on_budget.contains(key)
     }
 
-    /// Whether all pending effects of the task at this place are under way.
-    pub fn is_under_way(&self, place: Place) -> bool {
-        self.under_way.contains_key(&place)
+    /// The places of tasks that may have a slot and whose effects are not all under way. `None` if any task may.
+    pub fn awake(&self) -> Option<&BTreeSet<Place>> {
+        self.awake.as_ref()
     }
 
     /// The number of effects that are under way.
     pub fn count_under_way(&self) -> usize {
-        self.under_way.values().map(Vec::len).sum()
+        self.under_way.keys.len()
     }
 
     /// Makes the next schedule derive the pending effects of the task at this place again, because the task changed.
     pub fn look_again_at(&mut self, place: Place) {
-        self.pending.extend(self.under_way.remove(&place).into_iter().flatten());
+        self.pending.extend(self.under_way.take(place));
+        self.awake.iter_mut().for_each(|awake| awake.extend([place]));
     }
 
     /// Makes the next schedule derive all pending effects again, because the state that all tasks share changed.
     pub fn look_again(&mut self) {
-        self.under_way.clear();
+        self.under_way = UnderWay::default();
+        self.awake = None;
         self.losses += 1;
     }
 
@@ -113,17 +142,20 @@ impl InFlight {
     }
 
     /// Sets the pending effects beside those that stay under way.
-    pub fn set_pending(
-        &mut self,
-        effects: Vec<Effect>,
-        under_way: Vec<(Place, Vec<Effect>)>,
-        blocked_on_budget: Vec<EffectKey>,
-    ) {
-        let former = std::mem::replace(&mut self.pending, effects);
-        self.blocked_on_budget = blocked_on_budget;
-        self.under_way.extend(under_way);
+    pub fn set_pending(&mut self, work: Work) {
+        let former = std::mem::replace(&mut self.pending, work.effects);
+        self.blocked_on_budget = work.waiting;
+        if let Some(awake) = work.awake {
+            self.awake = Some(awake);
+        }
+        let mut kept: BTreeSet<EffectKey> = self.pending.iter().map(Effect::key).collect();
+        for (place, effects) in work.under_way {
+            kept.extend(effects.iter().map(Effect::key));
+            self.under_way.add(place, effects);
+        }
+        // What was under way before still is.
         let mut former = former.iter().map(Effect::key);
-        let lost = former.any(|key| self.in_flight.contains(&key) && !self.is_pending(&key));
+        let lost = former.any(|key| self.in_flight.contains(&key) && !kept.contains(&key));
         self.losses += u64::from(lost);
     }
 

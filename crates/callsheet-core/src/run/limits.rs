@@ -328,9 +328,10 @@ pub(super) fn task_timeout_ms(run: &Run, task: &TaskRun) -> u64 {
 /// does not end (spec "Templates" 8).
 const PROCESS_GRACE_MS: u64 = 15_000;
 
-pub(super) fn task_time_is_over(run: &Run, task: &TaskRun) -> bool {
+/// Milliseconds that are left of a task's time.
+pub(super) fn task_time_left_ms(run: &Run, task: &TaskRun) -> u64 {
     let grace = if task.is_process() { PROCESS_GRACE_MS } else { 0 };
-    task.clock.spent_ms(run.clock.now()) >= task_timeout_ms(run, task).saturating_add(grace)
+    task_timeout_ms(run, task).saturating_add(grace).saturating_sub(task.clock.spent_ms(run.clock.now()))
 }
 
 /// Milliseconds that an effect may take: the rest of the task's time or of the run's time, whichever is shorter. The

@@ -1,6 +1,6 @@
 //! Adopted lists: a reply adds to the plan (spec 2.3, 2.11), an edit by a person is the whole plan (spec 2.18).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::adopt::is_same_work;
 use crate::events::ListOrigin;
@@ -84,16 +84,13 @@ impl Lists<'_> {
         self.take_up(list, issues);
         let mut steps = self.0.tasks.steps().to_vec();
         for (at, step) in list.steps.iter().enumerate() {
-            for (index, planned) in step.iter().enumerate() {
-                let slug = &planned.task.slug;
-                if self.0.tasks.step_of(slug).is_some() {
-                    continue;
-                }
+            let slugs: Vec<&Slug> = step.iter().map(|planned| &planned.task.slug).collect();
+            let is_new = |slug: &Slug| self.0.tasks.step_of(slug).is_none();
+            if slugs.iter().any(|slug| is_new(slug)) {
                 steps.resize(steps.len().max(at + 1), Vec::new());
-                let Some(place) = steps.get_mut(at) else { continue };
-                let mut behind = step.iter().skip(index + 1).map(|planned| &planned.task.slug);
-                let before = behind.find_map(|later| place.iter().position(|one| one == later));
-                place.insert(before.unwrap_or(place.len()), slug.clone());
+            }
+            if let Some(place) = steps.get_mut(at) {
+                merge(place, &slugs, is_new);
             }
         }
         steps.retain(|step| !step.is_empty());
@@ -248,6 +245,28 @@ pub(super) fn may_edit(run: &Run) -> bool {
         _ => false,
     };
     run.sheet.has_list() && stage
+}
+
+/// Adds the new ones among `slugs` to a step. Each is placed before the first task of the step that follows it in
+/// `slugs`, or at the end.
+fn merge(step: &mut Vec<Slug>, slugs: &[&Slug], is_new: impl Fn(&Slug) -> bool) {
+    let known: BTreeSet<&Slug> = step.iter().collect();
+    let mut before: BTreeMap<Slug, Vec<Slug>> = BTreeMap::new();
+    let mut new = Vec::new();
+    let mut seen = BTreeSet::new();
+    for slug in slugs.iter().filter(|slug| seen.insert(**slug)) {
+        if is_new(slug) {
+            new.push((*slug).clone());
+        } else if known.contains(slug) {
+            before.insert((*slug).clone(), std::mem::take(&mut new));
+        }
+    }
+    let merged = std::mem::take(step).into_iter().flat_map(|slug| {
+        let mut both = before.remove(&slug).unwrap_or_default();
+        both.push(slug);
+        both
+    });
+    *step = merged.chain(new).collect();
 }
 
 /// The phase that makes the list of a reply. The routing reply for the last missing skill completes the list of

@@ -98,6 +98,7 @@ mod sheet;
 mod state;
 mod step_ends;
 mod steps;
+mod supply;
 mod task;
 mod task_change;
 mod task_sets;

@@ -160,10 +160,18 @@ pub(super) fn failed_calls(run: &Run, task: &Slug, skills: &BTreeMap<String, Ski
 /// # Errors
 /// The task has not returned, or its caller has gone on without the call.
 pub(super) fn check_call<'a>(run: &'a Run, part: &NodeInstance, how: Redo) -> Result<Option<&'a TaskRun>, Reject> {
-    let refused = || how.refused(&part.id);
     if !part.is_closed() {
-        return Err(refused());
+        return Err(how.refused(&part.id));
     }
+    caller_of(run, part, how)
+}
+
+/// The task that made the call whose tree contains the task, if it can continue with that tree.
+///
+/// # Errors
+/// It has gone on without the call.
+pub(super) fn caller_of<'a>(run: &'a Run, part: &NodeInstance, how: Redo) -> Result<Option<&'a TaskRun>, Reject> {
+    let refused = || how.refused(&part.id);
     let Some(caller) = run.operators.caller(part.mount) else { return Ok(None) };
     let task = run.tasks.get(&caller.task).ok_or_else(refused)?;
     let is_of_call = |tool: &ToolRun| tool.state == ToolState::Mounted(part.mount) || tool.mount == Some(part.mount);

@@ -130,7 +130,7 @@ pub(super) fn has_reviewed_result(run: &Run, task: &TaskRun) -> bool {
 }
 
 fn forbids(run: &Run, task: &TaskRun, exec: &Execution) -> Option<Limit> {
-    if limits::task_time_is_over(run, task) && !run.in_flight.works_by_itself(&task.task.slug) {
+    if limits::task_time_left_ms(run, task) == 0 && !run.in_flight.works_by_itself(&task.task.slug) {
         return Some(Limit::TaskTimeout);
     }
     let work = Units(run).work_of_execution(task, exec).work;

@@ -5,6 +5,8 @@
 //! until something happens to it (`in_flight`). If a limit of the run forbids further model calls, tasks that only
 //! need a call are not examined.
 
+use std::collections::BTreeSet;
+
 use super::approval::Approval;
 use super::effect::Effect;
 use super::limit::Limit;
@@ -71,12 +73,15 @@ impl<'a> Schedule<'a> {
         for unit in units.of_list().filter(Unit::is_admitted) {
             more.push((None, scheduler.keep(&unit)));
         }
-        for (place, task) in run.tasks.holding().filter(|(place, _)| !run.in_flight.is_under_way(*place)) {
+        let mut awake = BTreeSet::new();
+        for (place, task) in run.tasks.holding_at(run.in_flight.awake()) {
             let admitted: Vec<Unit<'a>> = units.of(task).filter(Unit::is_admitted).collect();
             if !scheduler.leave_under_way(place, &admitted) {
+                awake.insert(place);
                 more.extend(admitted.iter().map(|unit| (Some(task), scheduler.keep(unit))));
             }
         }
+        scheduler.work.awake = Some(awake);
         for (task, effects) in more {
             scheduler.widen(task, effects);
         }

@@ -20,6 +20,8 @@ pub(super) struct Work {
     pub effects: Vec<Effect>,
     /// The effects of tasks whose work is all under way, by position.
     pub under_way: Vec<(Place, Vec<Effect>)>,
+    /// The positions of the other tasks with slots. `None` if no task was examined.
+    pub awake: Option<BTreeSet<Place>>,
     pub blocked: Option<Limit>,
     pub reached: BTreeSet<Limit>,
     /// Calls that wait for what other calls have reserved.
@@ -53,7 +55,8 @@ pub(super) struct Scheduler<'a> {
     pub(super) work: Work,
     /// The calls that are listed and not in flight.
     listed: Listed,
-    exclusive: BTreeSet<String>,
+    /// The tools that run only one call at a time and have one, once a call of a tool was looked at.
+    exclusive: Option<BTreeSet<String>>,
     /// The number of executions of each task that just got a slot.
     admitted: BTreeMap<&'a Slug, usize>,
     /// The tasks whose units got nothing although a slot was free.
@@ -64,13 +67,12 @@ pub(super) struct Scheduler<'a> {
 
 impl<'a> Scheduler<'a> {
     pub(super) fn new(run: &'a Run) -> Self {
-        let exclusive = run.in_flight.iter().filter_map(|key| exclusive_tool(run, key)).collect();
         Self {
             run,
             used: run.in_flight.count_under_way(),
             work: Work::default(),
             listed: Listed::default(),
-            exclusive,
+            exclusive: None,
             admitted: BTreeMap::new(),
             refused: Vec::new(),
             no_call: None,
@@ -106,7 +108,7 @@ impl<'a> Scheduler<'a> {
                 returns = true;
                 Some(limit)
             }),
-            Effect::RunTool { call, .. } if self.exclusive.contains(&call.name) => Some(Limit::Exclusive),
+            Effect::RunTool { call, .. } if self.exclusive().contains(&call.name) => Some(Limit::Exclusive),
             Effect::RunTool { task, run, call, .. } => {
                 limits::forbids_again(self.run, task, run, &call.id).or(limits::forbids_work(self.run))
             }
@@ -129,11 +131,16 @@ impl<'a> Scheduler<'a> {
                 self.listed.add(&self.run.ledger, task.map(|task| &task.task.slug), asked.reserved);
             }
             Effect::RunTool { call, .. } if self.run.policy(&call.name).exclusive => {
-                self.exclusive.insert(call.name.clone());
+                self.exclusive().insert(call.name.clone());
             }
             _ => {}
         }
         true
+    }
+
+    fn exclusive(&mut self) -> &mut BTreeSet<String> {
+        let in_flight = || self.run.in_flight.iter().filter_map(|key| exclusive_tool(self.run, key)).collect();
+        self.exclusive.get_or_insert_with(in_flight)
     }
 
     fn refusal_of(&self, task: &'a TaskRun, limit: Limit, returns: bool) -> Refused<'a> {

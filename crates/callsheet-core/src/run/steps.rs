@@ -16,9 +16,9 @@ use super::failure::Failure;
 use super::operators::TreeQuery;
 use super::places::Place;
 use super::state::State;
+use super::supply::Supply;
 use super::task::{ReferenceCheck, Refined, TaskPhase, TaskRun};
 use super::task_change::TaskChange;
-use super::tasks::Supply;
 
 /// Moves the tasks of a list towards their executions.
 pub(super) struct Steps<'a>(pub &'a mut Run);
@@ -211,7 +211,8 @@ pub(super) fn run_ahead(run: &Run, current: usize) -> usize {
 
 fn may_start(run: &Run, task: &TaskRun) -> bool {
     let held = run.sheet.holds(&task.task.slug);
-    task.state() == State::Ready && !task.has_begun() && !held && Approval(run).has(task)
+    let waits = task.has_begun() || task.is_being_checked() || held;
+    task.state() == State::Ready && !waits && Approval(run).has(task)
 }
 
 /// The result of an attempt to advance the pass.

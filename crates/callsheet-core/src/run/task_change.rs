@@ -157,12 +157,7 @@ impl TaskChange<'_> {
     /// Gives up the trees of a task's calls, because the task or one of its executions ended or starts again.
     pub fn abandon_calls(&mut self, slug: &Slug, run: Option<&ExecutionId>) {
         for leaf in self.0.operators.abandon(slug, run) {
-            let open = self.0.tasks.at_mut(leaf).filter(|leaf| !leaf.state().is_ended());
-            if let Some(open) = open {
-                open.phase = TaskPhase::Dropped(RemovedBy::Caller);
-                let leaf = open.slug();
-                self.release(&leaf);
-            }
+            self.give_up(leaf);
         }
         // If the task comes back with this execution, its call begins again.
         let own = |exec: &&mut Execution| run.is_none_or(|run| exec.id == *run);
@@ -171,6 +166,16 @@ impl TaskChange<'_> {
             if matches!(call.state, ToolState::Mounted(_)) {
                 call.state = ToolState::Queued;
             }
+        }
+    }
+
+    /// Gives up a handler or process that has not ended, because what it works for begins again or ended.
+    pub fn give_up(&mut self, leaf: usize) {
+        let open = self.0.tasks.at_mut(leaf).filter(|leaf| !leaf.state().is_ended());
+        if let Some(open) = open {
+            open.phase = TaskPhase::Dropped(RemovedBy::Caller);
+            let leaf = open.slug();
+            self.release(&leaf);
         }
     }
 

@@ -59,7 +59,7 @@ impl Traits {
             units: executing || refining || task.is_being_checked(),
             queued: queues || task.is_being_checked(),
             works: works || task.is_being_checked(),
-            startable: task.state() == State::Ready && !task.has_begun(),
+            startable: task.state() == State::Ready && !task.has_begun() && !task.is_being_checked(),
             writer,
             unapproved: writer && !(task.approved && task.is_own()),
             holding: task.holds_slot(),

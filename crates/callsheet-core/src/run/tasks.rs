@@ -15,7 +15,7 @@ use super::places::{Place, Places};
 use super::refused::{RefusedMove, RefusedMoves};
 use super::state::State;
 use super::step_ends::{StepEnd, StepEnds};
-use super::task::{TaskPhase, TaskRun};
+use super::task::TaskRun;
 use super::task_sets::{Sets, Traits, count};
 
 /// The tasks by number, which is the order of first appearance, and the current list.
@@ -54,6 +54,8 @@ pub(super) struct TaskTable {
     looks: u64,
     /// Numbers of tasks by the counter at their last examination.
     looked: BTreeMap<u64, usize>,
+    /// No settled task runs out of time before this time, in milliseconds since the Unix epoch.
+    next_due_ms: u64,
     walks_all: bool,
 }
 
@@ -272,63 +274,10 @@ impl TaskTable {
         self.of_step(step).filter(|task| task.is_own() && !task.state().is_ended())
     }
 
-    /// Whether the outputs that a task reads exist, are still to come, or will never come.
-    pub fn supply(&self, task: &TaskRun) -> Supply {
-        let mut producers = task.producers().filter_map(|slug| self.find(slug));
-        match producers.find(|producer| producer.state().is_without_output()) {
-            Some(lost) => Supply::Lost(lost.slug()),
-            None if self.awaited_by(task).next().is_some() => Supply::ToCome,
-            None => Supply::Here,
-        }
-    }
-
-    /// The tasks whose outputs a task reads and that have not delivered them yet. Only tasks that are listed before
-    /// it can deliver. The check at the start finds other missing outputs.
-    pub fn awaited_by<'a>(&'a self, task: &'a TaskRun) -> impl Iterator<Item = &'a TaskRun> {
-        let producers = task.producers().filter_map(move |slug| self.find(slug));
-        producers.filter(move |producer| {
-            !producer.state().is_ended() && self.is_earlier(&producer.task.slug, &task.task.slug)
-        })
-    }
-
-    /// Whether a task is listed before another: in an earlier step, or earlier in the same step.
-    fn is_earlier(&self, producer: &Slug, reader: &Slug) -> bool {
-        let place = |slug: &Slug| {
-            let known = self.known.get(*self.numbers.get(slug)?)?;
-            known.step.map(|_| known.place)
-        };
-        match (place(producer), place(reader)) {
-            (Some(producer), Some(reader)) => producer < reader,
-            _ => false,
-        }
-    }
-
-    /// Whether none of the tasks that the task reads from has ended without output.
-    pub fn may_have_inputs(&self, task: &TaskRun) -> bool {
-        let mut producers = task.producers().filter_map(|producer| self.find(producer));
-        producers.all(|producer| !producer.state().is_without_output())
-    }
-
-    /// Lets tasks wait again that were blocked by a task that may run again (spec 12.4). `listed` limits this to the
-    /// current list.
-    pub fn unblock(&mut self, listed: bool) {
-        loop {
-            let freed: Vec<Slug> = self
-                .values()
-                .filter(|task| !listed || self.step_of(&task.task.slug).is_some())
-                .filter(|task| task.state() == State::Blocked && task.producers().next().is_some())
-                .filter(|task| self.may_have_inputs(task))
-                .map(TaskRun::slug)
-                .collect();
-            if freed.is_empty() {
-                return;
-            }
-            for slug in freed {
-                if let Some(task) = self.get_mut(&slug) {
-                    task.phase = TaskPhase::Planned;
-                }
-            }
-        }
+    /// The place of a task of the current list.
+    pub fn place_of(&self, slug: &Slug) -> Option<Place> {
+        let known = self.known.get(*self.numbers.get(slug)?)?;
+        known.step.map(|_| known.place)
     }
 
     /// The latest ideal end of the tasks that a task must wait for in earlier steps, or in all steps if it is not
@@ -352,14 +301,28 @@ impl TaskTable {
         self.chosen(&self.sets.units, Place::FIRST..Place::UNLISTED)
     }
 
-    /// The listed tasks with a unit that may have a slot, in sheet order, each with its position.
-    pub fn holding(&self) -> impl Iterator<Item = (Place, &TaskRun)> {
-        self.chosen_with_places(&self.sets.holding, Place::FIRST..Place::UNLISTED)
+    /// The listed tasks with a unit that may have a slot, in sheet order, each with its position. `among` limits them
+    /// to these positions.
+    pub fn holding_at<'a>(&'a self, among: Option<&'a BTreeSet<Place>>) -> impl Iterator<Item = (Place, &'a TaskRun)> {
+        let listed = Place::FIRST..Place::UNLISTED;
+        let all = among.is_none().then(|| self.places_of(&self.sets.holding, listed.clone()));
+        let some = among.map(|among| among.range(listed).copied());
+        let places = some.into_iter().flatten().chain(all.into_iter().flatten());
+        places.filter_map(|place| self.placed_at(place)).filter(|(_, task)| task.holds_slot())
     }
 
     /// All tasks with a unit that may have a slot.
     pub fn all_holding(&self) -> impl Iterator<Item = &TaskRun> {
         self.chosen(&self.sets.holding, Place::FIRST..Place::END)
+    }
+
+    /// The time before which no settled task runs out of time.
+    pub fn next_due_ms(&self) -> u64 {
+        self.next_due_ms
+    }
+
+    pub fn set_next_due_ms(&mut self, ms: u64) {
+        self.next_due_ms = ms;
     }
 
     /// The listed tasks with calls that may wait for a person, in sheet order.
@@ -497,6 +460,7 @@ impl TaskTable {
     pub fn walk_all(&mut self) {
         let steps = std::mem::take(&mut self.steps);
         self.set_steps(steps);
+        self.next_due_ms = 0;
         self.walks_all = true;
     }
 
@@ -530,12 +494,23 @@ impl TaskTable {
         set: &'a BTreeSet<Place>,
         places: Range<Place>,
     ) -> impl Iterator<Item = (Place, &'a TaskRun)> {
+        self.places_of(set, places).filter_map(|place| self.placed_at(place))
+    }
+
+    fn places_of<'a>(
+        &'a self,
+        set: &'a BTreeSet<Place>,
+        places: Range<Place>,
+    ) -> impl Iterator<Item = Place> + use<'a> {
         let (all, some) = match self.is_known() {
             true => (None, Some(set.range(places))),
             false => (Some(self.all_at(places)), None),
         };
-        let places = some.into_iter().flatten().copied().chain(all.into_iter().flatten());
-        places.filter_map(|place| Some((place, self.list.get(self.places.number_at(place)?)?)))
+        some.into_iter().flatten().copied().chain(all.into_iter().flatten())
+    }
+
+    fn placed_at(&self, place: Place) -> Option<(Place, &TaskRun)> {
+        Some((place, self.list.get(self.places.number_at(place)?)?))
     }
 
     /// All positions in this range that have a task, in order.
@@ -581,14 +556,4 @@ impl TaskTable {
             self.unsettled.extend(readers.filter_map(|reader| self.known.get(*reader)).map(|reader| reader.place));
         }
     }
-}
-
-/// The state of the outputs that a task reads.
-pub(super) enum Supply {
-    /// All of them exist.
-    Here,
-    /// Some are still to come.
-    ToCome,
-    /// The output of this task will never come.
-    Lost(Slug),
 }

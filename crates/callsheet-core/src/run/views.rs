@@ -3,18 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::nouns::{Slug, ToolCall};
-use crate::record::{EffectKey, Gate, GateKind, Outcome};
+use crate::record::{EffectKey, Gate, GateKind, Outcome, Tree};
 use crate::template::TaskError;
 
 use super::access::LimitUse;
 use super::approval::Approval;
-use super::commands::check_redo;
+use super::commands::{check_redo, check_take_over};
 use super::effect::Effect;
 use super::execution::Execution;
 use super::explain::{Explainer, Why};
 use super::failure::Cause;
 use super::mounts::failed_calls;
 use super::operators::{NodeInstance, Redo, TreeQuery, limit_of_error};
+use super::reject::Reject;
 use super::scheduler::exclusive_tool;
 use super::state::{Stage, State};
 use super::task::TaskRun;
@@ -193,6 +194,14 @@ impl Run {
         };
         let changed = self.all_tasks().filter(|task| !task.changed_files().is_empty());
         changed.map(TaskRun::slug).filter(again).collect()
+    }
+
+    /// The tasks that begin again if the run takes over an edited tree, given the number of the tree.
+    ///
+    /// # Errors
+    /// The run cannot take it over.
+    pub fn begins_again(&self, tree_number: usize, tree: &Tree) -> Result<Vec<Slug>, Reject> {
+        check_take_over(self, tree_number, tree)
     }
 
     /// Milliseconds that are left of the run's own time. `None` if there is no limit.

@@ -10,7 +10,8 @@ use callsheet_core::run::{Limit, Why};
 
 /// Sections: `template` (a library), `run NAME` with lines `k = json`, `reply SLUG` once for each call of that task,
 /// `process SLUG` with a report as JSON, `answer` with the answers to gates in order, `index PATH` with metadata,
-/// `lookup SLUG` with what a command prints or `fault: WHY`, `say` of other things.
+/// `lookup SLUG` with what a command prints or `fault: WHY`, `resume`, `retry SLUG` or `edit` (a library) each time that
+/// the run has ended, `say` of other things.
 #[test]
 fn trees_run_as_expected() {
     check_all("operators", |fixture| {

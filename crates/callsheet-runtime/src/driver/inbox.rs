@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use callsheet_core::events::{self, Event};
 use callsheet_core::nouns::Slug;
 use callsheet_core::record::{Answer, Gate, GateKind, OrderId, Verdict};
-use callsheet_core::run::{Run, State};
+use callsheet_core::run::{NodeInstance, Run, State};
 
 use crate::driver::retry;
 use crate::driver::session::Session;
@@ -229,9 +229,10 @@ fn events_of(run: &Run, services: &Services, message: InboxMessage) -> Result<Op
     Ok(Some(event.into_iter().collect()))
 }
 
-/// Whether the resume, or another task that runs again, has already brought it back.
+/// Whether the resume, an edited template, or another task that runs again has already brought it back.
 fn is_back(run: &Run, task: &Slug) -> bool {
-    run.state_of(task).is_some_and(|state| !state.is_ended())
+    let is_replaced = run.operators().get(task).is_some_and(NodeInstance::is_former);
+    is_replaced || run.state_of(task).is_some_and(|state| !state.is_ended())
 }
 
 fn has_failed(run: &Run, task: &Slug) -> bool {

@@ -24,6 +24,7 @@ pub use begin::{EntrySpec, begin, begin_in};
 pub use hosted::{Begun, HostedRun, Returned};
 pub use reopen::{ResumeKind, apply_edit_if_idle, only_asks, reopen};
 pub use session::Session;
+pub use template_files::{EditedTree, edited_trees};
 pub use undo::{Undone, undo};
 pub use withdraw::withdraw;
 pub use writer::RunWriter;

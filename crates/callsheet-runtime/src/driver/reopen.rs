@@ -11,7 +11,7 @@ use crate::changes::forgotten;
 use crate::driver::begin::refuse_empty;
 use crate::driver::inbox;
 use crate::driver::session::Session;
-use crate::driver::template_files::{apply_changed_limits, report_edited_templates};
+use crate::driver::template_files::take_over_edits;
 use crate::effects::check_references::check_references;
 use crate::effects::open_questions;
 use crate::fault::DriveFault;
@@ -78,7 +78,7 @@ pub fn reopen(
     if let Some(run) = services.reuse.clone().filter(|run| session.run().reuses_run() != Some(run)) {
         session.record(services, vec![events::ReuseAllowed { run }.into()])?;
     }
-    apply_changed_limits(&mut session, services, ended)?;
+    take_over_edits(&mut session, services, ended)?;
     inbox::process_messages(&mut session, services, list_changes)?;
     if let Some(last) = last {
         services.store.discard(session.lock(), last)?;
@@ -86,7 +86,6 @@ pub fn reopen(
     if let Some(changed) = super::notified::prompts_changed(services, session.run()) {
         session.record(services, vec![changed])?;
     }
-    report_edited_templates(services, session.run());
     session.rewrite_views(services)?;
     Ok(session)
 }

@@ -1,33 +1,175 @@
-//! Handles templates of a run whose files changed since: their limits apply, other changes are only reported.
+//! Takes over templates of a run whose files changed while the run rested (spec "Templates" 15).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
-use callsheet_core::events;
-use callsheet_core::nouns::{BlobId, RunId, TaskLimits};
+use callsheet_core::events::{self, LogEntry};
+use callsheet_core::nouns::{BlobId, RunId, Slug, TaskLimits};
 use callsheet_core::record::{Outcome, Tree};
 use callsheet_core::run::{Run, TaskRun};
 use callsheet_core::template::Template;
 use callsheet_format::template::{Known, read_file_with};
 
 use crate::driver::session::Session;
+use crate::effects::template::keep_reachable;
 use crate::fault::DriveFault;
 use crate::paths::read_regular;
 use crate::services::Services;
+use crate::templates::TemplateCatalog;
 
-/// Applies changed limits of the run's templates from now on. What the old limits had ended begins again.
-pub(super) fn apply_changed_limits(
+/// How many tasks a notice names.
+const SHOWN: usize = 5;
+
+/// A tree of a run whose templates were edited since the run recorded them.
+pub struct EditedTree {
+    number: usize,
+    /// The edited files.
+    pub files: Vec<String>,
+    /// The tree as it is now, or why the run keeps the recorded one.
+    now: Result<Box<Tree>, String>,
+}
+
+/// The trees of a run whose templates were edited since the run recorded them. `offer` is what the files hold now.
+pub fn edited_trees(root: &Path, run: &Run, offer: &TemplateCatalog) -> Vec<EditedTree> {
+    let trees = run.operators().trees().enumerate();
+    trees.filter_map(|(number, tree)| edited_tree(root, run, offer, number, tree)).collect()
+}
+
+fn edited_tree(root: &Path, run: &Run, offer: &TemplateCatalog, number: usize, tree: &Tree) -> Option<EditedTree> {
+    let used = used_templates(run, tree);
+    let is_used = |file: &&String| used.values().any(|template| template.origin.file == **file);
+    let differs = |file: &&String| {
+        read_regular(&root.join(file)).map(|bytes| BlobId::of(&bytes)).ok().as_ref() != tree.sources.get(*file)
+    };
+    let files: Vec<String> = tree.sources.keys().filter(is_used).filter(differs).cloned().collect();
+    let same = |(name, then): (&&str, &&Template)| {
+        !files.contains(&then.origin.file) || offer.tree.templates.get(*name) == Some(*then)
+    };
+    if files.is_empty() || used.iter().all(same) {
+        return None;
+    }
+    Some(EditedTree { number, files, now: tree_now(offer, tree) })
+}
+
+/// The recorded tree with the templates that the files hold now.
+fn tree_now(offer: &TemplateCatalog, tree: &Tree) -> Result<Box<Tree>, String> {
+    let (then, now) = (tree.templates.get(&tree.entry), offer.tree.templates.get(&tree.entry));
+    let Some((then, now)) = then.zip(now) else {
+        return Err(
+            "the new one is not available (`callsheet template check` and `callsheet trust` tell why)".to_owned()
+        );
+    };
+    let taken = |template: &Template| {
+        let taken = template.takes();
+        taken.iter().map(|one| (one.name.to_owned(), one.kind, one.required)).collect::<Vec<_>>()
+    };
+    if taken(then) != taken(now) {
+        return Err("the new one takes other inputs".to_owned());
+    }
+    let Tree { templates, schemas, sources, .. } = offer.tree.clone();
+    let mut now = Box::new(Tree { templates, schemas, ..tree.clone() });
+    keep_reachable(&mut now);
+    let is_there = |file: &String| now.templates.values().any(|template| template.origin.file == *file);
+    now.sources = sources.into_iter().filter(|(file, _)| is_there(file)).collect();
+    Ok(now)
+}
+
+/// Takes over the templates that were edited while the run rested. Tasks that the edit does not change keep what they
+/// have. What former limits had ended begins again.
+pub(super) fn take_over_edits(
     session: &mut Session,
     services: &Services,
     ended: Option<Outcome>,
 ) -> Result<(), DriveFault> {
-    let limits = changed_limits(services, session.run());
-    if limits.is_empty() {
-        return Ok(());
+    let Some(offer) = services.offer.as_ref() else { return Ok(()) };
+    let mut limits_differ = false;
+    for edited in edited_trees(services.workspace.root(), session.run(), offer) {
+        let files = edited.files.join(", ");
+        let kept = |why: &str| {
+            services.notice(&format!(
+                "note: {files} changed after this run started; the run uses the previous version: {why}"
+            ))
+        };
+        let tree = match edited.now {
+            Ok(tree) => tree,
+            Err(why) => {
+                kept(&format!("{why}{}", in_a_new_run(session.run(), edited.number)));
+                continue;
+            }
+        };
+        let before = session.run().operators().trees().nth(edited.number).cloned();
+        let event = events::TreeEdited { tree_number: edited.number, tree };
+        let again = match begins_again(session.run(), &event) {
+            Ok(again) => again,
+            Err(why) => {
+                kept(&why);
+                continue;
+            }
+        };
+        limits_differ |= before.is_some_and(|before| limits_of(&before) != limits_of(&event.tree));
+        session.record(services, vec![event.into()])?;
+        let what = match again.as_slice() {
+            [] => String::new(),
+            [one] => format!("; {one} begins again"),
+            more => format!("; {} begin again", named(more)),
+        };
+        services.notice(&format!("note: {files} changed and applies from now on{what}"));
     }
-    let names: Vec<&str> = limits.keys().map(String::as_str).collect();
-    services.notice(&format!("note: the limits of {} changed and apply from now on", names.join(", ")));
-    session.record(services, vec![events::LimitsChanged { limits }.into()])?;
+    if limits_differ {
+        retry_what_limits_ended(session, services, ended)?;
+    }
+    Ok(())
+}
+
+/// The tasks that begin again with an edited tree.
+///
+/// # Errors
+/// Why the run cannot take it over.
+fn begins_again(run: &Run, event: &events::TreeEdited) -> Result<Vec<Slug>, String> {
+    let again = run.begins_again(event.tree_number, &event.tree).map_err(|reject| reject.to_string())?;
+    let mut after = run.clone();
+    after
+        .apply(&LogEntry::new(run.last_fact() + 1, run.now_ms(), event.clone().into()))
+        .map_err(|reject| reject.to_string())?;
+    let stands = run.changes_again(&after);
+    if stands.is_empty() {
+        return Ok(again);
+    }
+    let id = run.id().map_or("RUN", RunId::as_str);
+    let tasks = stands.iter().map(Slug::as_str).collect::<Vec<_>>().join(" ");
+    let (would, their) = (named(&stands), if stands.len() == 1 { "its" } else { "their" });
+    Err(format!(
+        "{would} would change files again; revert {their} changes first, and resume then: callsheet undo {id} {tasks}"
+    ))
+}
+
+/// How the edited template of a run is used, other than by the run itself.
+fn in_a_new_run(run: &Run, number: usize) -> String {
+    let Some(tree) = run.operators().tree().filter(|_| number == 0) else { return String::new() };
+    let id = run.id().map_or("RUN", RunId::as_str);
+    format!("; to run the new one and pay only for what changed: callsheet template run {} … --reuse {id}", tree.entry)
+}
+
+/// Some of the tasks by name, and the number of the others.
+fn named(tasks: &[Slug]) -> String {
+    let some: Vec<&str> = tasks.iter().take(SHOWN).map(Slug::as_str).collect();
+    match tasks.len().saturating_sub(SHOWN) {
+        0 => some.join(", "),
+        more => format!("{} and {more} more", some.join(", ")),
+    }
+}
+
+fn limits_of(tree: &Tree) -> Vec<&TaskLimits> {
+    tree.templates.values().flat_map(|template| template.body.walk()).map(|node| &node.limits).collect()
+}
+
+/// Lets begin again what limits of templates had ended.
+fn retry_what_limits_ended(
+    session: &mut Session,
+    services: &Services,
+    ended: Option<Outcome>,
+) -> Result<(), DriveFault> {
     let of_template = ended == Some(Outcome::LimitReached) && session.run().operators().tree().is_some();
     let failed = if of_template { session.run().failed() } else { Vec::new() };
     let failed = failed.into_iter().chain(session.run().failed_by_limits_of_calls());
@@ -43,59 +185,13 @@ pub(super) fn still_hold(services: &Services, run: &Run, task: &TaskRun) -> bool
     let mounts: Vec<usize> = task.runs.iter().flat_map(|exec| &exec.calls).filter_map(|call| call.mount).collect();
     let trees = mounts.iter().filter_map(|mount| run.operators().tree_of(run.operators().top_of(*mount)?));
     let holds = |tree: &Arc<Tree>| {
-        let used = used_files(run, tree);
-        tree.sources.keys().filter(|file| used.contains(file.as_str())).all(|file| {
+        let used = used_templates(run, tree);
+        tree.sources.keys().filter(|file| used.values().any(|template| template.origin.file == **file)).all(|file| {
             let now = read_regular(&services.workspace.root().join(file));
             now.is_ok_and(|bytes| says_the_same(services, tree, file, &bytes))
         })
     };
     !mounts.is_empty() && trees.into_iter().all(holds)
-}
-
-/// Limits, by name, of recorded templates in which nothing else changed.
-fn changed_limits(services: &Services, run: &Run) -> BTreeMap<String, Vec<TaskLimits>> {
-    let mut changed = BTreeMap::new();
-    let sources = run.operators().trees().flat_map(|tree| tree.sources.iter().map(move |source| (tree, source)));
-    for (tree, (file, hash)) in sources {
-        let Ok(bytes) = read_regular(&services.workspace.root().join(file)) else { continue };
-        if BlobId::of(&bytes) == *hash {
-            continue;
-        }
-        for now in templates_now(services, file, &bytes) {
-            let Some(then) = tree.templates.get(&now.name).filter(|then| then.origin.file == *file) else { continue };
-            let limits: Vec<TaskLimits> = now.body.walk().into_iter().map(|node| node.limits.clone()).collect();
-            let mut with_them = then.clone();
-            with_them.body.set_limits(&mut limits.iter().cloned());
-            if *then != now && with_them == now {
-                changed.insert(now.name.clone(), limits);
-            }
-        }
-    }
-    changed
-}
-
-/// Reports which template files have changed since they were read. The recorded tree runs.
-pub(super) fn report_edited_templates(services: &Services, run: &Run) {
-    let mut reported = BTreeSet::new();
-    for tree in run.operators().trees() {
-        let used = used_files(run, tree);
-        for (file, hash) in tree.sources.iter().filter(|(file, _)| used.contains(file.as_str())) {
-            let now = read_regular(&services.workspace.root().join(file));
-            let same = now.as_ref().is_ok_and(|bytes| says_the_same(services, tree, file, bytes));
-            let changed = now.map(|bytes| BlobId::of(&bytes)).ok().as_ref() != Some(hash) && !same;
-            if changed && reported.insert(file) {
-                let id = run.id().map_or("RUN", RunId::as_str);
-                let name = &tree.entry;
-                let again = run.operators().tree().map(|_| {
-                    format!("; to run the new one and pay only for what changed: callsheet template run {name} … --reuse {id}")
-                });
-                services.notice(&format!(
-                    "note: {file} changed after this run started; the run uses the previous version{}",
-                    again.unwrap_or_default()
-                ));
-            }
-        }
-    }
 }
 
 /// The templates that a file holds now.
@@ -110,16 +206,15 @@ fn says_the_same(services: &Services, tree: &Tree, file: &str, bytes: &[u8]) -> 
     recorded.all(|then| now.iter().any(|now| now.name == then.name && now == then))
 }
 
-/// Files of the templates with which the run began, and of those that its subtasks ran.
-fn used_files<'a>(run: &'a Run, tree: &'a Tree) -> BTreeSet<&'a str> {
-    let mut seen: BTreeSet<&str> = BTreeSet::new();
+/// The templates with which the run began, and those that its subtasks ran, by the names that calls use.
+fn used_templates<'a>(run: &'a Run, tree: &'a Tree) -> BTreeMap<&'a str, &'a Template> {
+    let mut used = BTreeMap::new();
     let mut open: Vec<&str> = run.operators().iter().map(|op| op.template.as_str()).collect();
     open.push(&tree.entry);
-    let mut files = BTreeSet::new();
     while let Some(name) = open.pop() {
-        let Some(template) = tree.templates.get(name).filter(|_| seen.insert(name)) else { continue };
-        files.insert(template.origin.file.as_str());
+        let Some(template) = tree.templates.get(name).filter(|_| !used.contains_key(name)) else { continue };
+        used.insert(name, template);
         open.extend(template.body.walk().into_iter().filter_map(|node| node.template.as_deref()));
     }
-    files
+    used
 }

@@ -184,7 +184,7 @@ events! {
     run_waiting::RunWaiting,
     call_mounted::CallMounted,
     call_returned::CallReturned,
-    limits_changed::LimitsChanged,
+    tree_edited::TreeEdited,
     reuse_allowed::ReuseAllowed,
     run_concluded::RunConcluded,
 }

@@ -20,6 +20,7 @@
 
 mod check;
 mod clocks;
+mod edit;
 mod fold;
 mod items;
 mod leaf;

@@ -112,8 +112,8 @@ impl Trees<'_> {
 }
 
 impl NodeInstance {
-    /// Gives the higher limit to tasks that are already open. A loop that ended continues after its last iteration.
-    fn raised(&mut self, name: &str, max: f64) {
+    /// Gives the higher limit to a task that is already open. A loop that ended continues after its last iteration.
+    pub(super) fn raised(&mut self, name: &str, max: f64) {
         self.continues = name == ITERATIONS;
         if let (TIMEOUT, Some(Plan::Process { timeout_seconds, .. })) =
             (name, self.opened.as_mut().map(|opened| &mut opened.plan))

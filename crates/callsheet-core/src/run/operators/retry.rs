@@ -2,15 +2,23 @@
 //! parts begin again. A task that succeeded is repeated as a whole. The tasks around it are opened again, and the
 //! tasks that had read its result are repeated.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use crate::nouns::{Slug, TaskLimits};
+use crate::nouns::Slug;
 use crate::run::{Reject, State, Stopwatch, TaskRun};
 use crate::template::operators::ChildSlot;
 
 use super::tree::{TreeQuery, Trees};
 use super::{NodeInstance, OpState, Operators};
+
+/// What begins again, and what is given up for it.
+#[derive(Debug, Default)]
+pub(in crate::run) struct Anew {
+    /// The leaves with a new handler or process.
+    pub begun: Vec<usize>,
+    /// Whether parts that have not returned are given up. Otherwise they are in the way.
+    pub gives_up: bool,
+    /// The handlers and processes of the parts that were given up, by number.
+    pub given_up: Vec<usize>,
+}
 
 /// What a person does with a task that has returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,43 +60,23 @@ impl TreeQuery<'_> {
 }
 
 impl Trees<'_> {
-    /// Applies the current limits of the templates from here on. Earlier use still counts.
-    pub fn change_limits(&mut self, limits: &BTreeMap<String, Vec<TaskLimits>>) {
-        for mount in &mut self.0.operators.mounts {
-            let tree = Arc::make_mut(&mut mount.tree);
-            for (name, each) in limits {
-                if let Some(template) = tree.templates.get_mut(name) {
-                    template.body.set_limits(&mut each.iter().cloned());
-                }
-            }
-        }
-        self.note_all_limits();
-        let operators = &self.0.operators;
-        let limits = operators.iter().filter_map(|op| Some((op.leaf()?, operators.node(op)?.limits.clone())));
-        for (leaf, limits) in limits.collect::<Vec<_>>() {
-            if let Some(task) = self.0.tasks.at_mut(leaf).filter(|task| !task.state().is_ended()) {
-                super::leaf::limit(task, &limits);
-            }
-        }
-    }
-
     /// Repeats or removes a returned tree task and opens the tasks around it.
     pub fn redo(&mut self, number: usize, how: Redo) {
-        let Ok((after, begun)) = self.0.operators.redone(number, how) else { return };
+        let Ok((after, anew)) = self.0.operators.redone(number, how) else { return };
         self.0.operators = after;
         self.note_all_limits();
-        begun.into_iter().for_each(|leaf| self.list_leaf(leaf));
+        anew.begun.into_iter().for_each(|leaf| self.list_leaf(leaf));
     }
 }
 
 impl Operators {
-    /// The trees after a returned task was repeated or removed, and the leaves with a new handler or process.
+    /// The trees after a returned task was repeated or removed, and what begins again.
     ///
     /// # Errors
     /// A task that read its result is still running, or what is to be removed is no failed item.
-    pub(in crate::run) fn redone(&self, number: usize, how: Redo) -> Result<(Self, Vec<usize>), Reject> {
+    pub(in crate::run) fn redone(&self, number: usize, how: Redo) -> Result<(Self, Anew), Reject> {
         let mut after = self.clone();
-        let mut begun = Vec::new();
+        let mut anew = Anew::default();
         after.retries = true;
         let asked: Vec<usize> =
             after.list.iter().filter(|op| op.asked_anew && op.is_closed()).map(|op| op.number).collect();
@@ -96,12 +84,12 @@ impl Operators {
         if how == Redo::Without {
             after.remove(number)?;
         } else if after.at(number).is_some_and(|op| op.failed() || op.continues || after.has_failed_items(op)) {
-            after.begin_again(number, &mut begun)?;
+            after.begin_again(number, &mut anew)?;
         } else {
-            after.begin_anew(number, &mut begun)?;
+            after.begin_anew(number, &mut anew)?;
         }
-        after.open_above(number, &mut begun)?;
-        Ok((after, begun))
+        after.open_above(number, &mut anew)?;
+        Ok((after, anew))
     }
 
     /// Removes a failed item, so that the list goes on without it.
@@ -125,18 +113,18 @@ impl Operators {
     }
 
     /// Repeats the parts of a returned task that did not give the required result. Adds leaves with a new handler or
-    /// process to `begun`.
-    fn begin_again(&mut self, number: usize, begun: &mut Vec<usize>) -> Result<(), Reject> {
+    /// process to `anew`.
+    fn begin_again(&mut self, number: usize, anew: &mut Anew) -> Result<(), Reject> {
         let Some(op) = self.at(number) else { return Ok(()) };
         if op.reparse.is_some() || op.is_leaf() {
             let regrown = self.child(op, ChildSlot::Regrown).filter(|part| op.reparse.is_some() && part.failed());
             return match regrown.map(|part| part.number) {
                 Some(regrown) => {
-                    self.begin_again(regrown, begun)?;
+                    self.begin_again(regrown, anew)?;
                     self.open_again(number);
                     Ok(())
                 }
-                None => self.begin_leaf(number, begun),
+                None => self.begin_leaf(number, anew),
             };
         }
         if op.continues {
@@ -151,25 +139,25 @@ impl Operators {
             all.iter().copied().filter(|part| self.at(*part).is_some_and(NodeInstance::failed)).collect();
         match all.last() {
             _ if !again.is_empty() => {}
-            _ if !opened => return self.gather_again(number, begun),
+            _ if !opened => return self.gather_again(number, anew),
             // All parts succeeded, but the result is not good enough. Repeat the part that gave it, or all parts.
             Some(last) if gives_its_last => again.push(*last),
-            _ => return self.begin_anew(number, begun),
+            _ => return self.begin_anew(number, anew),
         }
         for part in again {
-            self.begin_again(part, begun)?;
+            self.begin_again(part, anew)?;
         }
         self.open_again(number);
         Ok(())
     }
 
     /// Repeats a task as a whole. Its inputs stay bound.
-    fn begin_anew(&mut self, number: usize, begun: &mut Vec<usize>) -> Result<(), Reject> {
+    fn begin_anew(&mut self, number: usize, anew: &mut Anew) -> Result<(), Reject> {
         let Some(op) = self.at(number) else { return Ok(()) };
         if op.is_leaf() {
-            return self.begin_leaf(number, begun);
+            return self.begin_leaf(number, anew);
         }
-        self.detach(number, |part| !part.place.is_nested())?;
+        self.detach(number, |part| !part.place.is_nested(), anew)?;
         self.change(number, |op| (op.iteration, op.reparse, op.asked_anew) = (1, None, true));
         self.open_again(number);
         Ok(())
@@ -181,30 +169,31 @@ impl Operators {
     }
 
     /// Opens the tasks around a repeated task and repeats the tasks that read its result.
-    fn open_above(&mut self, number: usize, begun: &mut Vec<usize>) -> Result<(), Reject> {
+    pub(super) fn open_above(&mut self, number: usize, anew: &mut Anew) -> Result<(), Reject> {
         let mut below = number;
         while let Some(above) = self.at(below).and_then(|op| op.parent) {
             let Some((part, op)) = self.at(below).zip(self.at(above)) else { return Ok(()) };
             let (id, place) = (part.id.clone(), part.place);
             let seeks = matches!(op.phase, OpState::Seeking | OpState::Matching);
             let (is_opened, is_closed) = (op.opened.is_some(), op.is_closed());
+            let works = seeks || place.is_nested() && is_opened && !is_closed;
             // A model was told that its subtask failed.
-            if place.is_subtask() || seeks || place.is_nested() && is_opened && !is_closed {
+            if place.is_subtask() || works && !anew.gives_up {
                 return Err(Reject::NotEndedOrRead(id));
             }
             match place {
-                _ if place.is_nested() && is_opened => self.gather_again(above, begun)?,
+                _ if place.is_nested() && (is_opened || seeks) => self.gather_again(above, anew)?,
                 ChildSlot::Turn { iteration, .. } => {
-                    self.detach(above, |other| other.number > below)?;
+                    self.detach(above, |other| other.number > below, anew)?;
                     self.change(above, |op| op.iteration = iteration);
                     self.open_again(above);
                 }
                 _ if !place.is_nested() && self.goes_in_order(above) => {
-                    self.detach(above, |other| other.number > below)?;
+                    self.detach(above, |other| other.number > below, anew)?;
                     self.open_again(above);
                 }
                 ChildSlot::Split => {
-                    self.detach(above, |other| other.place == ChildSlot::Regrown)?;
+                    self.detach(above, |other| other.place == ChildSlot::Regrown, anew)?;
                     self.change(above, |op| op.reparse.iter_mut().for_each(|reparse| reparse.grown = None));
                     self.open_again(above);
                 }
@@ -221,12 +210,12 @@ impl Operators {
     }
 
     /// Starts a new handler or process with its own session, turns and time.
-    fn begin_leaf(&mut self, number: usize, begun: &mut Vec<usize>) -> Result<(), Reject> {
-        self.detach(number, |part| matches!(part.place, ChildSlot::Split | ChildSlot::Regrown))?;
+    fn begin_leaf(&mut self, number: usize, anew: &mut Anew) -> Result<(), Reject> {
+        self.detach(number, |part| matches!(part.place, ChildSlot::Split | ChildSlot::Regrown), anew)?;
         self.next_handler(number);
         self.change(number, |op| op.asked_anew = true);
         self.open_again(number);
-        begun.push(number);
+        anew.begun.push(number);
         Ok(())
     }
 
@@ -239,11 +228,12 @@ impl Operators {
     }
 
     /// Makes a task gather its nested inputs again. Its former results are dropped.
-    fn gather_again(&mut self, number: usize, begun: &mut Vec<usize>) -> Result<(), Reject> {
-        self.detach(number, |part| part.place == ChildSlot::Match || !part.place.is_nested())?;
+    pub(super) fn gather_again(&mut self, number: usize, anew: &mut Anew) -> Result<(), Reject> {
+        self.detach(number, |part| part.place == ChildSlot::Match || !part.place.is_nested(), anew)?;
         if self.at(number).is_some_and(|op| op.is_leaf()) {
+            anew.given_up.extend(self.at(number).filter(|op| !op.is_closed()).and_then(NodeInstance::leaf));
             self.next_handler(number);
-            begun.retain(|leaf| *leaf != number);
+            anew.begun.retain(|leaf| *leaf != number);
         }
         self.change(number, |op| {
             (op.opened, op.retrieval, op.seeks, op.reparse, op.iteration) = (None, None, None, None, 1);
@@ -252,24 +242,31 @@ impl Operators {
         Ok(())
     }
 
-    fn open_again(&mut self, number: usize) {
+    pub(super) fn open_again(&mut self, number: usize) {
         self.change(number, |op| {
             op.clock = Stopwatch::default();
             op.open_again();
         });
     }
 
-    /// Detaches the children that are repeated. Fails if one of them is still running.
-    fn detach(&mut self, number: usize, which: impl Fn(&NodeInstance) -> bool) -> Result<(), Reject> {
+    /// Detaches the children that are repeated. Fails if one of them is still running and may not be given up.
+    pub(super) fn detach(
+        &mut self,
+        number: usize,
+        which: impl Fn(&NodeInstance) -> bool,
+        anew: &mut Anew,
+    ) -> Result<(), Reject> {
         let Some(op) = self.at(number) else { return Ok(()) };
         let gone: Vec<usize> = op.children.iter().copied().filter(|part| self.at(*part).is_some_and(&which)).collect();
-        if let Some(working) = gone.iter().filter_map(|part| self.at(*part)).find(|part| !part.is_closed()) {
+        let working = gone.iter().filter_map(|part| self.at(*part)).find(|part| !part.is_closed());
+        if let Some(working) = working.filter(|_| !anew.gives_up) {
             return Err(Reject::NotEndedOrRead(working.id.clone()));
         }
         self.change(number, |op| op.children.retain(|part| !gone.contains(part)));
         let mut former = gone;
         while let Some(part) = former.pop() {
             former.extend(self.at(part).into_iter().flat_map(|op| op.children.iter().copied()));
+            anew.given_up.extend(self.at(part).filter(|op| !op.is_closed()).and_then(NodeInstance::leaf));
             self.change(part, |op| op.phase = OpState::Former);
         }
         Ok(())

@@ -39,7 +39,7 @@ pub struct DirectorEvaluatorLoop {
 const ON_EXHAUSTED: Attribute = Attribute::new("on_exhausted", ValueKind::OneOf(&["fail", "accept"])).or("fail");
 static DIRECTOR_ROW: Element = Element::slot("director");
 static EVALUATOR_ROW: Element = Element::slot("evaluator");
-static MAX_ITERATIONS: Element = Element::value("max_iterations", ValueKind::Int(1, 100));
+pub(super) static MAX_ITERATIONS: Element = Element::value("max_iterations", ValueKind::Int(1, 100));
 static SCRIPT_EXECUTION: Element = Element::new("script_execution", &[], PROCESS, Content::Children);
 static TERMINATION_CONDITION: Element =
     Element::new("termination_condition", &[], &[Child::new(&CONDITION).required()], Content::Children);

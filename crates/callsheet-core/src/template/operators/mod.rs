@@ -61,6 +61,9 @@ macro_rules! operators {
             /// The fixed properties of all operators.
             pub const ALL: &[&Facts] = &[&$first_file::FACTS, $(&$file::FACTS),*];
 
+            /// The names of the limits that only single operators have.
+            pub const LIMITS: [&str; 2] = [director_evaluator_loop::MAX_ITERATIONS.name, script::TIMEOUT];
+
             /// The behaviour of the operator.
             pub fn operator(&self) -> &dyn Operator {
                 match self {
@@ -74,6 +77,14 @@ macro_rules! operators {
                 match self {
                     Self::$first => {}
                     $(Self::$name(operator) => operator.set_limit(name, max),)*
+                }
+            }
+
+            /// Its steps, mutable.
+            pub fn steps_mut(&mut self) -> Option<&mut Vec<Node>> {
+                match self {
+                    Self::$first => None,
+                    $(Self::$name(operator) => operator.steps_mut(),)*
                 }
             }
 
@@ -119,6 +130,16 @@ pub trait Operator {
 
     /// The tasks that are parts of it, mutable.
     fn nodes_mut(&mut self) -> Vec<&mut Node>;
+
+    /// Its parts, if an author may write any number of them.
+    fn steps(&self) -> Option<&[Node]> {
+        None
+    }
+
+    /// The same, mutable.
+    fn steps_mut(&mut self) -> Option<&mut Vec<Node>> {
+        None
+    }
 
     /// The value of a limit that only this operator has, by name.
     fn limit(&self, _name: &str) -> Option<u32> {

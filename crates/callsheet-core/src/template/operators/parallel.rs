@@ -71,6 +71,14 @@ impl Operator for Parallel {
         self.children.iter_mut().collect()
     }
 
+    fn steps(&self) -> Option<&[Node]> {
+        Some(&self.children)
+    }
+
+    fn steps_mut(&mut self) -> Option<&mut Vec<Node>> {
+        Some(&mut self.children)
+    }
+
     fn attributes(&self) -> Vec<(&'static str, String)> {
         vec![("max_parallel", self.max_parallel.to_string()), self.on_error.attribute()]
     }

@@ -71,6 +71,14 @@ impl Operator for Sequential {
         self.steps.iter_mut().collect()
     }
 
+    fn steps(&self) -> Option<&[Node]> {
+        Some(&self.steps)
+    }
+
+    fn steps_mut(&mut self) -> Option<&mut Vec<Node>> {
+        Some(&mut self.steps)
+    }
+
     fn attributes(&self) -> Vec<(&'static str, String)> {
         vec![self.on_error.attribute()]
     }

@@ -130,12 +130,25 @@ impl Node {
         out
     }
 
-    /// Sets the limits of this node and of all nodes below it, in document order.
-    pub fn set_limits(&mut self, limits: &mut dyn Iterator<Item = TaskLimits>) {
-        if let Some(own) = limits.next() {
-            self.limits = own;
-        }
-        self.children_mut().into_iter().for_each(|child| child.set_limits(limits));
+    /// Its steps, if its author may write any number of them.
+    pub fn steps(&self) -> Option<&[Node]> {
+        self.kind.operator().steps()
+    }
+
+    /// Whether it is written like another node. The nodes below both and their limits do not matter.
+    pub fn reads_like(&self, other: &Node) -> bool {
+        self.alone() == other.alone()
+    }
+
+    /// The node without the nodes below it and without its limits.
+    fn alone(&self) -> Node {
+        let mut alone = self.clone();
+        alone.limits = TaskLimits::default();
+        alone.recovery.attempts = None;
+        Kind::LIMITS.iter().for_each(|name| alone.kind.set_limit(name, 0));
+        alone.kind.steps_mut().into_iter().for_each(Vec::clear);
+        alone.children_mut().into_iter().for_each(|child| *child = Node::new(Kind::Atomic, Origin::default()));
+        alone
     }
 
     /// This node and all nodes below it, in document order.

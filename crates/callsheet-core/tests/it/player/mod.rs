@@ -14,7 +14,7 @@ use callsheet_core::record::{
     ToolPolicy, ToolRecord, Tree, Usage,
 };
 use callsheet_core::run::{Effect, ModelCall, Run, State, TaskRun, ToolOutput, Why};
-use callsheet_core::template::{Severity, TaskResult};
+use callsheet_core::template::{Severity, TaskResult, Template};
 use callsheet_format::template::{Said, TextFormats, read_text, read_turn};
 use serde_json::{Value, json};
 
@@ -38,8 +38,24 @@ pub struct Script {
     answers: VecDeque<String>,
     /// Tokens that a prompt may have; each reply is to one that has one less.
     window: Option<u64>,
-    /// How the run is taken up again each time that it has ended: as it is, or with a task done again.
-    resumes: VecDeque<Option<Slug>>,
+    resumes: VecDeque<Resume>,
+}
+
+/// How the run is taken up again when it has ended.
+#[derive(Clone)]
+enum Resume {
+    AsItIs,
+    Again(Slug),
+    /// With these templates as they are now.
+    Edited(Vec<Template>),
+}
+
+fn templates(text: &str) -> Vec<Template> {
+    let reading = read_text("t.xml", text);
+    let errors = reading.issues.iter().filter(|(_, issue)| issue.severity == Severity::Error);
+    let errors: Vec<String> = errors.map(|(_, issue)| issue.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+    reading.templates
 }
 
 impl Script {
@@ -49,15 +65,7 @@ impl Script {
             let (kind, name) = title.split_once(' ').unwrap_or((title, ""));
             match kind {
                 "template" => {
-                    let reading = read_text("t.xml", body);
-                    let errors: Vec<String> = reading
-                        .issues
-                        .iter()
-                        .filter(|(_, issue)| issue.severity == Severity::Error)
-                        .map(|(_, issue)| issue.to_string())
-                        .collect();
-                    assert!(errors.is_empty(), "{errors:#?}");
-                    let named = reading.templates.into_iter().map(|template| (template.name.clone(), template));
+                    let named = templates(body).into_iter().map(|template| (template.name.clone(), template));
                     script.tree.templates.extend(named);
                 }
                 "run" => {
@@ -81,8 +89,9 @@ impl Script {
                 "process" => script.processes.entry(name.to_owned()).or_default().push_back(body.trim().to_owned()),
                 "lookup" => script.lookups.entry(name.to_owned()).or_default().push_back(body.trim().to_owned()),
                 "index" => script.index.push((name.to_owned(), body.to_owned())),
-                "resume" => script.resumes.push_back(None),
-                "retry" => script.resumes.push_back(Some(Slug::new(name))),
+                "resume" => script.resumes.push_back(Resume::AsItIs),
+                "retry" => script.resumes.push_back(Resume::Again(Slug::new(name))),
+                "edit" => script.resumes.push_back(Resume::Edited(templates(body))),
                 "answer" => script.answers.push_back(body.trim().to_owned()),
                 other => panic!("section {other}"),
             }
@@ -236,10 +245,7 @@ impl Player {
             {
                 let _ = writeln!(self.out, "→ ended {outcome:?}, taken up again");
                 self.happens(events::RunResumed { settings: self.script.settings.clone() }.into());
-                if let Some(task) = again {
-                    let _ = writeln!(self.out, "→ {task}: once more");
-                    self.happens(events::TaskRetried { task, skills: BTreeMap::new() }.into());
-                }
+                self.take_up(again);
                 continue;
             }
             if self.run.outcome().is_some() || outstanding.is_empty() {
@@ -255,6 +261,24 @@ impl Player {
         }
         let _ = writeln!(self.out, "{}", serde_json::to_string_pretty(&self.summary()).unwrap());
         self.out.clone()
+    }
+
+    fn take_up(&mut self, how: Resume) {
+        match how {
+            Resume::AsItIs => {}
+            Resume::Again(task) => {
+                let _ = writeln!(self.out, "→ {task}: once more");
+                self.happens(events::TaskRetried { task, skills: BTreeMap::new() }.into());
+            }
+            Resume::Edited(templates) => {
+                let mut tree = Box::new(self.run.operators().tree().map(|tree| (**tree).clone()).unwrap_or_default());
+                tree.templates.extend(templates.into_iter().map(|template| (template.name.clone(), template)));
+                let again = self.run.begins_again(0, &tree).expect("the edit is taken over");
+                let again: Vec<&str> = again.iter().map(Slug::as_str).collect();
+                let _ = writeln!(self.out, "→ edited: {} again", again.join(", "));
+                self.happens(events::TreeEdited { tree_number: 0, tree }.into());
+            }
+        }
     }
 
     fn next(&mut self) -> u64 {

@@ -137,6 +137,32 @@ fn what_reads_a_dropped_task_stays_editable_and_comes_back_with_it() {
     assert_eq!(states(&garden), ["r done", "w done", "z done", "q done"]);
 }
 
+/// covers: 2.18 resume
+#[test]
+fn a_task_that_has_not_begun_uses_the_edited_skill() {
+    let skill = |body: &str| format!("description: x\nwrites: false\n---\n{body}\n");
+    let writes = executes("w", &format!("## Result summary\nWritten.\n{}", new_file("w.md")));
+    let garden = TestProject::scripted(&format!("{writes}{DONE}{NOTHING_LEFT}"));
+    garden.write(".callsheet/skills/look.md", skill("Look."));
+    garden.write(".callsheet/skills/tell.md", skill("Tell."));
+    let tasks = [
+        task("R", "Read.", "look", "[a](water.md)"),
+        task("W", "Add w.md.", "write_document", "[a](water.md)"),
+        task("Z", "Tell.", "tell", "[w](#w-results)"),
+    ];
+    garden.write("work.md", sheet(&tasks));
+    garden.expect(3, &["run", "--sheet", "work.md", "--approval", "before-run"]);
+    assert_eq!(states(&garden), ["r done", "w ready", "z waiting"]);
+    garden.write(".callsheet/skills/look.md", skill("Look elsewhere."));
+    garden.write(".callsheet/skills/tell.md", skill("Tell it in other words."));
+    let ended = garden.expect(0, &["resume", &run_of(&garden), "--headless", "approve"]);
+    let told = "the skill tell has changed; tasks that have not begun use its current version";
+    assert!(ended.err.contains(told) && !ended.err.contains("the skill look"), "{}", ended.err);
+    assert_eq!(states(&garden), ["r done", "w done", "z done"]);
+    let prompt = garden.expect(0, &["show", "--prompt", "3"]).out;
+    assert!(prompt.contains("Tell it in other words."), "{prompt}");
+}
+
 /// covers: 2.18 retry, 7.5
 #[test]
 fn retry_tells_every_skill_that_what_comes_back_follows() {
@@ -160,7 +186,7 @@ fn retry_tells_every_skill_that_what_comes_back_follows() {
     garden.write(first, "description: x\nlimits: x\n---\nLook.\n");
     let broken = garden.expect(5, &["retry", &run, "r"]);
     assert!(broken.err.contains("the skill look is not usable now: .callsheet/skills/look.md:"), "{}", broken.err);
-    assert!(broken.err.contains("the retry uses its previous version"), "{}", broken.err);
+    assert!(broken.err.contains("the run uses its previous version"), "{}", broken.err);
     std::fs::remove_file(garden.path(first)).unwrap();
     let gone = garden.expect(5, &["retry", &run, "r"]);
     assert!(gone.err.contains("the skill look no longer exists"), "{}", gone.err);

@@ -186,6 +186,7 @@ fn may_come_twice(event: &Event) -> bool {
             | Event::LimitRaised(_)
             | Event::LimitNear(_)
             | Event::TreeEdited(_)
+            | Event::SkillsEdited(_)
             | Event::SheetRendered(_)
             | Event::PromptsUsed(_)
             | Event::ReuseAllowed(_)

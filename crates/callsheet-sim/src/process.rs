@@ -1,9 +1,10 @@
 //! Processes: how they write, how they end, and how the next one resumes a run.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use callsheet_core::events::{self, Event, LogEntry};
-use callsheet_core::nouns::TaskLimits;
+use callsheet_core::nouns::{BlobId, SkillPolicy, TaskLimits};
 use callsheet_core::record::Outcome;
 use callsheet_core::record::Tree;
 use callsheet_core::run::{Effect, Run, Stage};
@@ -243,7 +244,28 @@ impl Shell {
             events::RunResumed { settings }.into()
         };
         self.append(event)?.map_err(|reject| format!("a resume is refused: {reject}"))?;
+        self.edit_skills()?;
         self.edit_templates()
+    }
+
+    /// Edits the skill of a task that has not begun for a person while no process runs.
+    fn edit_skills(&mut self) -> Turn {
+        let wild = !self.world.tame && !self.world.calm;
+        if !wild || !self.world.random.chance(10) {
+            return Ok(());
+        }
+        let used = self.writer.run().tasks().filter(|task| task.is_to_begin());
+        let used = used.filter_map(|task| Some((task.task.skill.clone()?, task.skill.clone()?)));
+        let used: BTreeMap<String, SkillPolicy> = used.collect();
+        if used.is_empty() {
+            return Ok(());
+        }
+        let edited = self.world.random.below(used.len());
+        let skills = used.into_iter().skip(edited).take(1);
+        let edited = |policy| SkillPolicy { hash: Some(BlobId::of(b"edited")), ..policy };
+        let skills = skills.map(|(name, policy)| (name, edited(policy))).collect();
+        let _ = self.append(events::SkillsEdited { skills }.into())?;
+        Ok(())
     }
 
     /// Edits a template for a person while no process runs: removes its limits, and maybe words or a step of a task.

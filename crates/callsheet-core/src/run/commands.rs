@@ -113,6 +113,17 @@ impl Commands<'_> {
         }
     }
 
+    /// Lets tasks that have not begun use the current versions of their skills. What was approved or refined for the
+    /// former version no longer counts.
+    pub fn use_edited(&mut self, skills: &BTreeMap<String, SkillPolicy>) {
+        let uses = |task: &&TaskRun| task.task.skill.as_ref().is_some_and(|name| skills.contains_key(name));
+        let to_begin = self.0.tasks.values().filter(|task| task.is_to_begin());
+        for slug in to_begin.filter(uses).map(TaskRun::slug).collect::<Vec<_>>() {
+            TaskChange(self.0).abort_in_flight(&slug);
+            self.plan_again(&slug, skills);
+        }
+    }
+
     /// Goes on with a tree a task of which begins again. The task that made the call continues with it. Without a call,
     /// the run does.
     fn go_on_with(&mut self, part: usize, skills: &BTreeMap<String, SkillPolicy>) {
@@ -161,11 +172,16 @@ impl Commands<'_> {
     /// Starts a problem task again. Its finished executions are kept in case their inputs, including the skill, stay
     /// the same (spec 10.5).
     fn revive(&mut self, slug: &Slug, skills: &BTreeMap<String, SkillPolicy>) {
+        self.0.ledger.open(slug, Holder::Task(slug.clone()), None);
+        self.plan_again(slug, skills);
+    }
+
+    /// Plans a task again, with the current versions of its skill.
+    fn plan_again(&mut self, slug: &Slug, skills: &BTreeMap<String, SkillPolicy>) {
         TaskChange(self.0).enter(slug, TaskPhase::Planned);
         let run = &mut *self.0;
         run.changes.make_stale(slug);
         let (revision, round) = (run.changes.revision(), run.progress.rounds().total());
-        run.ledger.open(slug, Holder::Task(slug.clone()), None);
         let Some(task) = run.tasks.get_mut(slug) else { return };
         let (writer, skill) = (task.writer.take(), task.skill.take());
         let must_refine = task.refined == Refined::Due;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::execution::{Execution, Merge, MergeBy};
 use super::places::Place;
 use super::state::State;
-use super::task::TaskRun;
+use super::task::{ExecutionStage, TaskRun};
 
 /// The traits that put a task into the sets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,6 +86,11 @@ impl Merge {
 }
 
 impl TaskRun {
+    /// Whether it is a task of the list that is still to begin.
+    pub fn is_to_begin(&self) -> bool {
+        self.is_own() && !self.state().is_ended() && self.execution == ExecutionStage::NotBegun
+    }
+
     /// Whether one of its units has a slot.
     pub(super) fn holds_slot(&self) -> bool {
         let merging = self.merge.as_ref().is_some_and(|merge| merge.attempts.admitted);

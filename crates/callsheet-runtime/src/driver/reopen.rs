@@ -9,9 +9,9 @@ use callsheet_core::run::{Effect, Run, State, ToolOutput};
 
 use crate::changes::forgotten;
 use crate::driver::begin::refuse_empty;
-use crate::driver::inbox;
 use crate::driver::session::Session;
 use crate::driver::template_files::take_over_edits;
+use crate::driver::{inbox, retry};
 use crate::effects::check_references::check_references;
 use crate::effects::open_questions;
 use crate::fault::DriveFault;
@@ -79,6 +79,10 @@ pub fn reopen(
         session.record(services, vec![events::ReuseAllowed { run }.into()])?;
     }
     take_over_edits(&mut session, services, ended)?;
+    let skills = retry::edited_skills(services, session.run())?;
+    if !skills.is_empty() {
+        session.record(services, vec![events::SkillsEdited { skills }.into()])?;
+    }
     inbox::process_messages(&mut session, services, list_changes)?;
     if let Some(last) = last {
         services.store.discard(session.lock(), last)?;

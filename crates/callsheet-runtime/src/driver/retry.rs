@@ -1,4 +1,4 @@
-//! What a retried task uses: its skill in the current version (spec 2.18).
+//! What a task uses that is retried or has not begun: its skill in the current version (spec 2.18).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,10 +22,28 @@ pub(crate) fn changed_skills(
     asked: &[Slug],
 ) -> Result<BTreeMap<String, SkillPolicy>, DriveFault> {
     let back = coming_back(run, asked);
+    let is_back = |task: &TaskRun| back.contains(&task.task.slug);
+    changed(services, run, |task| is_without(task) || is_back(task), is_back, "the retry uses")
+}
+
+/// Pins skills again if their text has changed while the run rested, for tasks that have not begun. Reports each.
+pub(crate) fn edited_skills(services: &Services, run: &Run) -> Result<BTreeMap<String, SkillPolicy>, DriveFault> {
+    changed(services, run, TaskRun::is_to_begin, TaskRun::is_to_begin, "tasks that have not begun use")
+}
+
+/// The current policies of the skills of some tasks, where they changed. `told` names the tasks for which the change is
+/// reported, and `who` uses the current version.
+fn changed(
+    services: &Services,
+    run: &Run,
+    which: impl Fn(&TaskRun) -> bool,
+    told: impl Fn(&TaskRun) -> bool,
+    who: &str,
+) -> Result<BTreeMap<String, SkillPolicy>, DriveFault> {
     let mut changed = BTreeMap::new();
     let mut notices: BTreeMap<&String, String> = BTreeMap::new();
     let mut loaded = None;
-    for task in run.tasks().filter(|task| is_without(task) || back.contains(&task.task.slug)) {
+    for task in run.tasks().filter(|task| which(task)) {
         let Some(name) = task.task.skill.as_ref() else { continue };
         let loaded = loaded.get_or_insert_with(|| services.skills(run.settings()));
         let line = match loaded.catalog.get(name) {
@@ -35,13 +53,13 @@ pub(crate) fn changed_skills(
                 if !changed.contains_key(name) {
                     changed.insert(name.clone(), services.pin(now, loaded)?);
                 }
-                format!("note: the skill {name} has changed; the retry uses its current version")
+                format!("note: the skill {name} has changed; {who} its current version")
             }
             Some(_) => continue,
             None if task.skill.is_none() => continue,
             None => lost(services, loaded, task, name)?,
         };
-        if back.contains(&task.task.slug) {
+        if told(task) {
             notices.insert(name, line);
         }
     }
@@ -67,7 +85,7 @@ fn lost(services: &Services, loaded: &LoadedSkills, task: &TaskRun, name: &str) 
     let path = services.pinned(task.skill.as_ref())?.source.path;
     let fault = loaded.issues.iter().find(|issue| issue.severity == SkillSeverity::Error && issue.file == path);
     let why = fault.map_or_else(|| "no longer exists".to_owned(), |issue| format!("is not usable now: {issue}"));
-    Ok(format!("note: the skill {name} {why}; the retry uses its previous version"))
+    Ok(format!("note: the skill {name} {why}; the run uses its previous version"))
 }
 
 /// Whether it ended without output, or was removed.

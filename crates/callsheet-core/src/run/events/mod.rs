@@ -185,6 +185,7 @@ events! {
     call_mounted::CallMounted,
     call_returned::CallReturned,
     tree_edited::TreeEdited,
+    skills_edited::SkillsEdited,
     reuse_allowed::ReuseAllowed,
     run_concluded::RunConcluded,
 }

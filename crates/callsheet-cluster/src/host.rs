@@ -24,7 +24,7 @@ use crate::summary::{is_news, started_at, summary};
 /// How many folded runs a process keeps. Others are folded again when they are needed.
 const KEPT: usize = 256;
 
-/// What a worker needs of the program: models, tools and the project.
+/// What the dispatcher and workers need of the program: models, tools and the project.
 #[async_trait]
 pub trait Project: Send + Sync {
     /// The services of a run with these settings.
@@ -89,6 +89,8 @@ struct Folded {
     services: Arc<Services>,
     stamp: String,
     started_at: u64,
+    /// The pages of the log that are folded.
+    pages: u64,
 }
 
 impl Folded {
@@ -157,7 +159,11 @@ impl Host {
             let mut slot = slot.lock().await;
             let waits = |folded: &Folded| folded.run.awaits(&job.effect, job.attempt);
             if !slot.folded.as_ref().is_some_and(waits) {
-                slot.folded = Some(self.fold(&job.run, &slot.store).await?);
+                let known = slot.folded.take();
+                slot.folded = Some(match known {
+                    Some(known) => self.caught_up(&job.run, known).await?,
+                    None => self.fold(&job.run, &slot.store).await?,
+                });
             }
             let work = slot
                 .folded
@@ -183,7 +189,15 @@ impl Host {
             let (found, recorded) = (folded.run.position(), head.position);
             return Err(HostFault::Again(format!("the log of {id} has {found} of {recorded} entries")));
         }
-        Ok(Folded { stamp: head.stamp, ..folded })
+        Ok(Folded { stamp: head.stamp, pages: head.pages, ..folded })
+    }
+
+    /// Folds what was recorded since.
+    async fn caught_up(&self, id: &RunId, mut known: Folded) -> Result<Folded, HostFault> {
+        let (head, entries) = self.client.log(id, known.pages).await?;
+        known.run.catch_up(entries)?;
+        (known.stamp, known.pages) = (head.stamp, head.pages);
+        Ok(known)
     }
 
     /// Opens a run on the entries that its store returns.
@@ -199,7 +213,7 @@ impl Host {
         let services = self.project.services(id, &settings, as_store).await.map_err(HostFault::Again)?;
         let services = Arc::new(services);
         let run = HostedRun::open(&services, id)?;
-        Ok(Folded { run, services, stamp: String::new(), started_at })
+        Ok(Folded { run, services, stamp: String::new(), started_at, pages: 0 })
     }
 
     fn slot(&self, id: &RunId) -> Arc<AsyncMutex<Slot>> {

@@ -37,7 +37,7 @@ pub(super) fn worker(setup: Setup, arguments: &WorkerArgs) -> Result<Exit, Failu
     let worker = Worker {
         address: arguments.at.clone(),
         token,
-        name: arguments.name.clone().unwrap_or_else(|| process.clone()),
+        name: arguments.name.clone().unwrap_or_else(|| process.chars().take(6).collect()),
         process,
         offer: offer(&setup, arguments),
         slots: slots.clone(),

@@ -174,7 +174,16 @@ pub(crate) struct Done {
     /// The right to it.
     pub lease: Lease,
     /// The events of the result, or why there is none.
-    pub result: Result<Option<Vec<Event>>, String>,
+    pub result: Result<Option<Vec<Event>>, Unperformed>,
+}
+
+/// Why work has no result.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Unperformed {
+    /// Whether it may have had effects.
+    pub begun: bool,
+    /// Why.
+    pub why: String,
 }
 
 /// A part of a log.

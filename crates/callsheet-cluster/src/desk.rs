@@ -26,8 +26,10 @@ pub(crate) enum End {
     Over,
     /// The worker is gone.
     Lost,
-    /// The worker could not do it.
+    /// The worker began and could not do it.
     Failed,
+    /// The worker could not begin, so nothing has happened.
+    NotBegun,
 }
 
 /// What a result is worth.
@@ -255,7 +257,7 @@ impl Desk {
     /// Ends a lease.
     pub fn finish(&self, key: &Key, lease: &Lease, end: End) {
         let mut state = self.state();
-        if end == End::Failed {
+        if matches!(end, End::Failed | End::NotBegun) {
             state.failed.entry(key.clone()).or_default().insert(lease.process.clone());
         }
         state.end(end, |at, held| at == key && held.lease == *lease);

@@ -56,7 +56,7 @@ pub(crate) fn router(door: Door) -> Router {
         .route(&format!("/{SLOT}"), post(slot))
         .route(&format!("/{GIVE}"), post(give))
         .route(&format!("/{PAUSE}"), post(pause));
-    // Clients and workers reach these parts of the engine, and no others.
+    // Clients and workers use these parts of the engine.
     for service in [RUN, INDEX, BLOBS] {
         router = router.route(&format!("/{service}/{{*rest}}"), post(relay));
     }

@@ -15,7 +15,7 @@ use tokio::sync::Mutex as AsyncMutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::blobs::BlobFolder;
-use crate::calls::{Head, Job, Landed, Landing};
+use crate::calls::{Head, Job, Landed, Landing, Unperformed};
 use crate::client::Client;
 use crate::fault::ClusterFault;
 use crate::hosted_store::HostedStore;
@@ -153,17 +153,18 @@ impl Host {
     }
 
     /// Performs a job, and returns the events of its result. `None` if the run does not wait for it.
-    pub async fn perform(&self, job: &Job, cancel: CancellationToken) -> Result<Option<Vec<Event>>, HostFault> {
+    pub async fn perform(&self, job: &Job, cancel: CancellationToken) -> Result<Option<Vec<Event>>, Unperformed> {
         let slot = self.slot(&job.run);
         let (work, store) = {
             let mut slot = slot.lock().await;
             let waits = |folded: &Folded| folded.run.awaits(&job.effect, job.attempt);
             if !slot.folded.as_ref().is_some_and(waits) {
                 let known = slot.folded.take();
-                slot.folded = Some(match known {
-                    Some(known) => self.caught_up(&job.run, known).await?,
-                    None => self.fold(&job.run, &slot.store).await?,
-                });
+                let folded = match known {
+                    Some(known) => self.caught_up(&job.run, known).await,
+                    None => self.fold(&job.run, &slot.store).await,
+                };
+                slot.folded = Some(folded.map_err(|fault| Unperformed { begun: false, why: fault.to_string() })?);
             }
             let work = slot
                 .folded
@@ -172,8 +173,9 @@ impl Host {
             (work, Arc::clone(&slot.store))
         };
         let Some(work) = work else { return Ok(None) };
-        let events = work.await?;
-        store.persist_staged()?;
+        let failed = |why: String| Unperformed { begun: true, why };
+        let events = work.await.map_err(|fault| failed(fault.to_string()))?;
+        store.persist_staged().map_err(|fault| failed(fault.to_string()))?;
         Ok(Some(events))
     }
 

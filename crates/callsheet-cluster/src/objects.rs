@@ -191,7 +191,7 @@ impl WorkService {
                     let landing = Landing { returned: vec![returned], ..Landing::default() };
                     return Ok(self.0.client.send_landing(&job.run, &landing).await?);
                 }
-                End::Lost | End::Failed => {}
+                End::Lost | End::Failed | End::NotBegun => {}
             }
         }
         Ok(())

@@ -7,7 +7,7 @@ use callsheet_core::nouns::RunId;
 use callsheet_runtime::driver::Returned;
 use callsheet_runtime::transport_policy::Slots;
 
-use crate::calls::{Done, Job, Landing, Lease, Take, Taken};
+use crate::calls::{Done, Job, Landing, Lease, Take, Taken, Unperformed};
 use crate::client::Client;
 use crate::desk::{Desk, End, Replaced, Standing};
 use crate::fault::ClusterFault;
@@ -62,7 +62,7 @@ impl Placement {
             }
         };
         let end = self.desk.hold(job, lease, is_awaited).await;
-        if end == End::Failed {
+        if matches!(end, End::Failed | End::NotBegun) {
             tokio::time::sleep(AGAIN.saturating_mul(lease.number).min(LONGEST)).await;
         }
         end
@@ -86,11 +86,11 @@ impl Placement {
                 End::Over
             }
             // The worker found that nobody waits for it, or has not seen its start yet.
-            Ok(None) if self.is_awaited(&job.run, job.attempt).await? => End::Failed,
+            Ok(None) if self.is_awaited(&job.run, job.attempt).await? => End::NotBegun,
             Ok(None) => End::Over,
-            Err(why) => {
+            Err(Unperformed { begun, why }) => {
                 tracing::warn!(why, run = %job.run, "a worker failed");
-                End::Failed
+                if begun { End::Failed } else { End::NotBegun }
             }
         };
         self.desk.finish(&key, &lease, end);

@@ -9,7 +9,7 @@ use callsheet_core::events::Event;
 use tokio_util::sync::CancellationToken;
 
 use crate::blobs::BlobFolder;
-use crate::calls::{Done, Job, Key, Lease, Offer, Take, Taken};
+use crate::calls::{Done, Job, Key, Lease, Offer, Take, Taken, Unperformed};
 use crate::client::Client;
 use crate::door::{DONE, LEAVE, TAKE};
 use crate::fault::ClusterFault;
@@ -111,9 +111,11 @@ impl Hands {
         tokio::spawn(async move {
             let performed = tokio::spawn({
                 let (hands, job, cancel) = (Arc::clone(&hands), job.clone(), cancel.clone());
-                async move { hands.host.perform(&job, cancel).await.map_err(|fault| fault.to_string()) }
+                async move { hands.host.perform(&job, cancel).await }
             });
-            let result = performed.await.unwrap_or_else(|error| Err(format!("the work crashed: {error}")));
+            let result = performed
+                .await
+                .unwrap_or_else(|error| Err(Unperformed { begun: true, why: format!("the work crashed: {error}") }));
             hands.give(job, number, result, &cancel).await;
             let mut live = hands.live();
             if live.get(&key).is_some_and(|live| live.number == number) {
@@ -127,7 +129,7 @@ impl Hands {
         &self,
         job: Job,
         number: u32,
-        result: Result<Option<Vec<Event>>, String>,
+        result: Result<Option<Vec<Event>>, Unperformed>,
         cancel: &CancellationToken,
     ) {
         let lease = Lease { process: self.process.clone(), number };

@@ -91,7 +91,7 @@ async fn the_work_of_a_silent_worker_goes_to_another_and_its_result_comes_too_la
     assert_eq!(numbers(&desk.take(&asks("next", &acme, &[])).await.unwrap()), [7]);
     assert_eq!(desk.standing(&key, &lease), Standing::Late);
     let back = desk.take(&asks("silent", &acme, &[(job(7, Needs::Nothing), 1)])).await.unwrap();
-    assert_eq!(back.drop, [key.clone()], "it hears that it has lost the work");
+    assert_eq!(back.drop, std::slice::from_ref(&key), "it hears that it has lost the work");
     desk.finish(&key, &Lease { process: "next".to_owned(), number: 2 }, End::Over);
     assert_eq!(again.await.unwrap(), Some(End::Over));
 }

@@ -14,6 +14,7 @@ mod engine;
 mod fault;
 mod host;
 mod hosted_store;
+mod landings;
 mod limits;
 mod objects;
 mod placement;

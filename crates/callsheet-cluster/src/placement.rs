@@ -7,10 +7,11 @@ use callsheet_core::nouns::RunId;
 use callsheet_runtime::driver::Returned;
 use callsheet_runtime::transport_policy::Slots;
 
-use crate::calls::{Done, Job, Landing, Lease, Take, Taken, Unperformed};
+use crate::calls::{Done, Job, Lease, Take, Taken, Unperformed};
 use crate::client::Client;
 use crate::desk::{Desk, End, Replaced, Standing};
 use crate::fault::ClusterFault;
+use crate::landings::Landings;
 use crate::limits::Limits;
 
 /// How often the dispatcher looks which work is still wanted, and which workers are silent.
@@ -35,11 +36,13 @@ pub(crate) struct Placement {
     pub desk: Desk,
     pub limits: Limits,
     pub client: Client,
+    landings: Arc<Landings>,
 }
 
 impl Placement {
     pub fn new(client: Client, slots: Slots) -> Arc<Self> {
-        let placement = Arc::new(Self { desk: Desk::new(slots.clone()), limits: Limits::new(slots), client });
+        let (desk, limits, landings) = (Desk::new(slots.clone()), Limits::new(slots), Landings::new(client.clone()));
+        let placement = Arc::new(Self { desk, limits, client, landings });
         tokio::spawn(Self::look(Arc::downgrade(&placement)));
         placement
     }
@@ -81,8 +84,7 @@ impl Placement {
         let end = match result {
             Ok(Some(events)) => {
                 let returned = Returned { effect: job.effect, attempt: job.attempt, events: Some(events) };
-                let landing = Landing { returned: vec![returned], ..Landing::default() };
-                self.client.land(&job.run, &landing).await?;
+                self.landings.give(&job.run, returned).await?;
                 End::Over
             }
             // The worker found that nobody waits for it, or has not seen its start yet.

@@ -8,9 +8,12 @@ start of a task's call to the start of the next task's call, by the times in the
 """
 import json, os, subprocess, sys, tempfile, time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 TASKS, CLIENTS = 10, 4
+# Independent calls of one run, how long each takes, and how many the provider takes at once.
+CALLS, DELAY_MS, SLOTS = 192, 200, 48
 
 
 def sheet(tasks):
@@ -19,6 +22,14 @@ def sheet(tasks):
         reads = "[Notes](notes.md)" if n == 1 else f"[Before](#step-{n - 1}-1-results)"
         text += f"### Task section {n}\n- **Name** Step {n} 1\n- **What is needed** Say {n}.\n- **Skill** read_files\n"
         text += f"- **References** {reads}\n- **Expected output** A word.\n"
+    return text
+
+
+def wide_sheet(tasks):
+    text = "## Original prompt\nCount.\n## Goals / summary\nCount.\n## Tasks\n### Task section 1\n"
+    for n in range(1, tasks + 1):
+        text += f"- **Name** Step {n} 1\n- **What is needed** Say {n}.\n- **Skill** read_files\n"
+        text += "- **References** [Notes](notes.md)\n- **Expected output** A word.\n\n"
     return text
 
 
@@ -41,6 +52,16 @@ class Bench:
         assert done.returncode == 0, (words, done.returncode, done.stdout[-500:], done.stderr[-500:])
         return done.stdout
 
+    @contextmanager
+    def cluster(self, engine, workers):
+        words = [self.program, "--json", "cluster", "up", "--engine", engine, "--workers", str(workers)]
+        up = subprocess.Popen(words, cwd=self.project, env=self.env, stdout=subprocess.PIPE, text=True)
+        try:
+            yield json.loads(up.stdout.readline())
+        finally:
+            up.terminate()
+            up.wait()
+
     def steps(self, run, on):
         facts = [json.loads(line) for line in self.call("show", run, "--events", *on).splitlines()]
         asked = [fact["at"] for fact in facts if fact["event"] == "started" and "ask" in fact["effect"]]
@@ -62,6 +83,23 @@ class Bench:
               f"{runs / took:.1f} runs/s of {TASKS} tasks", flush=True)
 
 
+def workers_on_a_slow_model(program, engine, number):
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(program, Path(folder))
+        script = f"[[rule]]\nphase = 'execute'\ndelay_ms = {DELAY_MS}\ntext = '''\n## Result summary\nSaid.\n'''\n"
+        (Path(folder) / "model.toml").write_text(script)
+        home = Path(bench.env["HOME"])
+        home.mkdir()
+        (home / "config.toml").write_text(f"jobs = {SLOTS}\n[providers.scripted]\nslots = {SLOTS}\n")
+        (bench.project / "sheet.md").write_text(wide_sheet(CALLS))
+        with bench.cluster(engine, number) as cluster:
+            bench.call("run", "--sheet", "sheet.md", "--approval", "never", "--name", "warm", "--on", cluster["on"])
+            begun = time.monotonic()
+            bench.call("run", "--sheet", "sheet.md", "--approval", "never", "--name", "wide", "--on", cluster["on"])
+            took = time.monotonic() - begun
+            print(f"{number} workers: {CALLS / took:.0f} calls/s of {DELAY_MS} ms each", flush=True)
+
+
 def main():
     program, engine = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
     runs = int(sys.argv[3]) if len(sys.argv) > 3 else 40
@@ -69,10 +107,7 @@ def main():
         bench = Bench(program, Path(folder))
         (bench.project / "sheet.md").write_text(sheet(TASKS))
         bench.measure("local", (), runs)
-        up = subprocess.Popen([program, "--json", "cluster", "up", "--engine", engine], cwd=bench.project, env=bench.env,
-                              stdout=subprocess.PIPE, text=True)
-        try:
-            cluster = json.loads(up.stdout.readline())
+        with bench.cluster(engine, 1) as cluster:
             on = ("--on", cluster["on"])
             bench.measure("cluster", on, runs)
             (bench.project / "sheet.md").write_text(sheet(300))
@@ -80,13 +115,12 @@ def main():
             steps = bench.steps("long", on)
             first, last = percentile(steps[:50], .5), percentile(steps[-50:], .5)
             print(f"cluster: step p50 of the first 50 of 300 tasks {first} ms, of the last 50 {last} ms", flush=True)
-            for name in ("engine", "worker"):
-                status = Path(f"/proc/{cluster[name]}/status").read_text()
+            for name, pid in (("engine", cluster["engine"]), ("dispatcher", cluster["dispatcher"]), ("worker", cluster["workers"][0])):
+                status = Path(f"/proc/{pid}/status").read_text()
                 rss = next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS"))
                 print(f"{name}: {int(rss) // 1024} MB resident")
-        finally:
-            up.terminate()
-            up.wait()
+    for number in (1, 3):
+        workers_on_a_slow_model(program, engine, number)
 
 
 main()

@@ -21,6 +21,8 @@ macro_rules! tell_part {
 }
 
 pub mod cli;
+#[cfg(feature = "cluster")]
+mod cluster_door;
 pub mod commands;
 pub mod config;
 mod download;

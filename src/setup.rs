@@ -18,11 +18,17 @@ use callsheet_runtime::trust::Trusted;
 use callsheet_store::SqliteStore;
 
 use crate::cli::{Cli, Failure};
+#[cfg(feature = "cluster")]
+use crate::cluster_door::{keep_token, token_for};
 use crate::config::{Config, ConfigFault, Folders, GrantList, Setting, Sources, Trust};
 use crate::host::Program;
 use crate::models::{provider_settings, secrets};
 use crate::place::{Elsewhere, elsewhere, note, project_of};
 use crate::term::Notices;
+
+/// The folder of a cluster, in that of the project's runs.
+#[cfg(feature = "cluster")]
+const CLUSTER: &str = "cluster";
 
 /// A project and the configuration in force there.
 #[derive(Clone)]
@@ -97,6 +103,8 @@ impl Setup {
         let command = format!("callsheet{}{}", named.unwrap_or_default(), on_words(cli));
         let templates = OnceLock::new();
         let here = Some(std::env::current_dir().unwrap_or_default());
+        #[cfg(feature = "cluster")]
+        let cluster = folders.store(&project).join(CLUSTER);
         Ok(Self {
             project,
             folders,
@@ -107,7 +115,7 @@ impl Setup {
             command,
             templates,
             #[cfg(feature = "cluster")]
-            on: remote(cli)?,
+            on: remote(cli, &cluster)?,
         })
     }
 
@@ -151,10 +159,10 @@ impl Setup {
         self.folders.store(&self.project)
     }
 
-    /// The folder of the project's own cluster: the engine's data, ports, messages, and the texts of runs.
+    /// The folder of the project's own cluster: the engine's data, the door, messages, and the texts of runs.
     #[cfg(feature = "cluster")]
     pub fn cluster_folder(&self) -> PathBuf {
-        self.store_folder().join("cluster")
+        self.store_folder().join(CLUSTER)
     }
 
     /// Whether there is a store, which need not contain a run.
@@ -246,11 +254,14 @@ fn on_words(cli: &Cli) -> String {
     cli.on.as_ref().map(|address| format!(" --on {}", shell_word(address))).unwrap_or_default()
 }
 
-/// The runs of the cluster that the command names.
+/// The runs of the cluster that the command names. `folder` is the one of the project's own cluster.
 #[cfg(feature = "cluster")]
-fn remote(cli: &Cli) -> Result<Option<Arc<RemoteStore>>, Failure> {
-    let remote = cli.on.as_deref().map(RemoteStore::new).transpose();
-    remote.map(|remote| remote.map(Arc::new)).map_err(|fault| Failure::usage(fault.to_string(), ""))
+fn remote(cli: &Cli, folder: &std::path::Path) -> Result<Option<Arc<RemoteStore>>, Failure> {
+    let Some(address) = cli.on.as_deref() else { return Ok(None) };
+    let token = token_for(address, folder);
+    token.iter().for_each(|token| keep_token(token));
+    let remote = RemoteStore::new(address, token.as_deref());
+    remote.map(|remote| Some(Arc::new(remote))).map_err(|fault| Failure::usage(fault.to_string(), ""))
 }
 
 /// A word as a shell can read it.

@@ -1,6 +1,5 @@
 //! `cluster` and `worker`.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -8,8 +7,13 @@ use clap::{Args, Subcommand};
 /// The actions on clusters.
 #[derive(Clone, Debug, Subcommand)]
 pub enum ClusterCommand {
-    /// Start the engine and a worker for this project on this machine. Runs of it are given with --on.
+    /// Start the engine and workers for this project on this machine. Runs of it are given with --on.
     Up(ClusterUpArgs),
+    /// List the workers of this project's cluster, or of the one that --on names.
+    Workers,
+    /// Fold runs for the engine and hand their tasks to workers. `cluster up` starts this.
+    #[command(hide = true)]
+    Dispatch,
 }
 
 /// `cluster up`.
@@ -19,6 +23,10 @@ pub struct ClusterUpArgs {
     #[arg(long, value_name = "N")]
     pub port: Option<u16>,
 
+    /// Number of workers.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub workers: u32,
+
     /// Program of the engine, if it is not installed where `cluster up` looks.
     #[arg(long, value_name = "FILE")]
     pub engine: Option<PathBuf>,
@@ -27,17 +35,29 @@ pub struct ClusterUpArgs {
 /// `worker`.
 #[derive(Clone, Debug, Args)]
 pub struct WorkerArgs {
-    /// Address of the engine for runs.
+    /// Address of the cluster.
     #[arg(long, value_name = "URL")]
-    pub engine: String,
+    pub at: String,
 
-    /// Address where the engine takes in workers.
-    #[arg(long, value_name = "URL")]
-    pub admin: String,
+    /// Name of this worker. A new worker takes over the name of an earlier one.
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
 
-    /// Address where the engine reaches this worker. Use the same one when you start it again.
-    #[arg(long, value_name = "ADDRESS")]
-    pub listen: SocketAddr,
+    /// Ask only models of these providers; by default of all whose key is set here.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub providers: Option<Vec<String>>,
+
+    /// Run only these tools; by default all.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub tools: Option<Vec<String>>,
+
+    /// Change no files of the project.
+    #[arg(long)]
+    pub no_changes: bool,
+
+    /// Number of tasks at the same time.
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    pub at_once: u32,
 
     /// End when standard input ends.
     #[arg(long, hide = true)]

@@ -1,16 +1,16 @@
-//! `cluster`: the engine and a worker on this machine.
+//! `cluster`: the engine, the dispatcher and workers on this machine.
 
 use std::fs::File;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use callsheet_cluster::{Addresses, Engine, Installed, LICENCE, installed, is_up};
-use serde::{Deserialize, Serialize};
+use callsheet_cluster::{ClusterFault, Engine, Installed, LICENCE, RemoteStore, Sockets, WorkerView, installed};
+use callsheet_runtime::ports::Store;
 
 use crate::cli::{ClusterCommand, ClusterUpArgs, Exit, Failure};
-use crate::setup::Setup;
+use crate::cluster_door::ClusterDoor;
+use crate::setup::{Setup, store_failure};
 
 use super::front::wait_for_signal;
 
@@ -20,26 +20,48 @@ const PROGRAM: &str = "CALLSHEET_ENGINE";
 /// How often the processes are looked at.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// The ports of a cluster on this machine. They stay the same, because the engine calls a worker where it was before.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Ports {
-    /// For clients.
-    runs: u16,
-    /// For workers that come.
-    admin: u16,
-    /// For other nodes of the engine.
-    nodes: u16,
-    /// For the engine to call the worker.
-    worker: u16,
+pub(super) fn cluster(setup: Setup, command: &ClusterCommand) -> Result<Exit, Failure> {
+    match command {
+        ClusterCommand::Up(arguments) => start(&setup, arguments),
+        ClusterCommand::Workers => workers(&setup),
+        ClusterCommand::Dispatch => super::worker::dispatcher(setup),
+    }
 }
 
-pub(super) fn cluster(setup: &Setup, command: &ClusterCommand) -> Result<Exit, Failure> {
-    let ClusterCommand::Up(arguments) = command;
+/// Lists the workers.
+fn workers(setup: &Setup) -> Result<Exit, Failure> {
+    let failed = |fault: ClusterFault| store_failure(fault.into());
+    let workers = match &setup.on {
+        Some(on) => on.workers(),
+        None => {
+            let door = ClusterDoor::of_project(&setup.cluster_folder())?;
+            RemoteStore::new(&door.address(), Some(door.token())).and_then(|own| own.workers())
+        }
+    };
+    for worker in workers.map_err(failed)? {
+        if setup.json {
+            super::print_json(&serde_json::to_value(worker).unwrap_or_default())?;
+            continue;
+        }
+        let WorkerView { name, offer, doing, done } = worker;
+        let tools = offer.tools.map_or_else(|| "all tools".to_owned(), |tools| format!("tools {}", tools.join(", ")));
+        let changes = if offer.changes { "changes" } else { "no changes" };
+        let providers = offer.providers.join(", ");
+        super::print(&format!(
+            "{name}  {doing} of {} at once, {done} done; {tools}; {changes}; {providers}\n",
+            offer.at_once
+        ))?;
+    }
+    Ok(Exit::Complete)
+}
+
+fn start(setup: &Setup, arguments: &ClusterUpArgs) -> Result<Exit, Failure> {
     let program = program(setup, arguments)?;
     let folder = setup.cluster_folder();
     std::fs::create_dir_all(&folder).map_err(|error| unusable(&folder, &error))?;
-    let ports = ports(&folder, arguments.port)?;
-    super::runtime()?.block_on(up(setup, &program, &folder, ports))
+    let door = ClusterDoor::make(&folder, arguments.port)?;
+    let cluster = Cluster { setup, program: &program, folder: &folder, door: &door, workers: arguments.workers };
+    super::runtime()?.block_on(cluster.up())
 }
 
 /// The engine's program, or how to get it.
@@ -64,60 +86,52 @@ fn unusable(what: &Path, error: &std::io::Error) -> Failure {
     Failure::internal(format!("can't use {}: {error}", what.display()), "")
 }
 
-/// The ports of this project's cluster. They are chosen once.
-fn ports(folder: &Path, runs: Option<u16>) -> Result<Ports, Failure> {
-    let file = folder.join("ports.json");
-    let known = std::fs::read(&file).ok().and_then(|text| serde_json::from_slice::<Ports>(&text).ok());
-    let mut ports = match known {
-        Some(known) => known,
-        None => {
-            let free = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
-            // All are held until all are chosen, so that they differ.
-            let held = [free(), free(), free(), free()];
-            let port = |held: &std::io::Result<TcpListener>| -> Result<u16, Failure> {
-                let address = held.as_ref().ok().and_then(|held| held.local_addr().ok());
-                let none = || Failure::internal("this machine has no free port", "end some programs");
-                address.map(|address| address.port()).ok_or_else(none)
-            };
-            let [runs, admin, nodes, worker] = [port(&held[0])?, port(&held[1])?, port(&held[2])?, port(&held[3])?];
-            Ports { runs, admin, nodes, worker }
-        }
-    };
-    ports.runs = runs.unwrap_or(ports.runs);
-    let text = serde_json::to_string(&ports).unwrap_or_default();
-    std::fs::write(&file, text).map_err(|error| unusable(&file, &error))?;
-    Ok(ports)
-}
-
-/// A worker process, which ends with this one.
-struct WorkerProcess {
+/// A process of this program, which ends with this one.
+struct Part {
+    name: String,
+    words: Vec<String>,
     child: Child,
 }
 
-impl WorkerProcess {
-    fn start(setup: &Setup, folder: &Path, addresses: &Addresses, listen: SocketAddr) -> Result<Self, Failure> {
-        let file = folder.join("worker.log");
-        let log = File::options().create(true).append(true).open(&file).map_err(|error| unusable(&file, &error))?;
-        let failed = |error: std::io::Error| Failure::internal(format!("can't start a worker: {error}"), "");
-        let child = Command::new(std::env::current_exe().map_err(failed)?)
-            .arg("-C")
-            .arg(&setup.project)
-            .args(["worker", "--engine", &addresses.runs, "--admin", &addresses.admin])
-            .args(["--listen", &listen.to_string(), "--attached"])
-            .stdin(Stdio::piped())
-            .stdout(log.try_clone().map_err(failed)?)
-            .stderr(log)
-            .spawn()
-            .map_err(failed)?;
-        Ok(Self { child })
+impl Part {
+    fn start(cluster: &Cluster<'_>, name: &str, words: &[&str]) -> Result<Self, Failure> {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        let child = spawn(cluster, name, &words)?;
+        Ok(Self { name: name.to_owned(), words, child })
     }
 
     fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
+
+    /// Starts it again if it has ended.
+    fn revive(&mut self, cluster: &Cluster<'_>) {
+        if self.has_ended() {
+            tell!("the {} ended; starting it again", self.name);
+            match spawn(cluster, &self.name, &self.words) {
+                Ok(child) => self.child = child,
+                Err(failure) => tell!("{}", failure.what),
+            }
+        }
+    }
 }
 
-impl Drop for WorkerProcess {
+fn spawn(cluster: &Cluster<'_>, name: &str, words: &[String]) -> Result<Child, Failure> {
+    let file = cluster.folder.join(format!("{}.log", name.replace(' ', "-")));
+    let log = File::options().create(true).append(true).open(&file).map_err(|error| unusable(&file, &error))?;
+    let failed = |error: std::io::Error| Failure::internal(format!("can't start the {name}: {error}"), "");
+    Command::new(std::env::current_exe().map_err(failed)?)
+        .arg("-C")
+        .arg(&cluster.setup.project)
+        .args(words)
+        .stdin(Stdio::piped())
+        .stdout(log.try_clone().map_err(failed)?)
+        .stderr(log)
+        .spawn()
+        .map_err(failed)
+}
+
+impl Drop for Part {
     fn drop(&mut self) {
         // The end of its standard input ends it.
         self.child.stdin = None;
@@ -125,76 +139,92 @@ impl Drop for WorkerProcess {
     }
 }
 
-/// Runs until a signal. An engine or a worker that ends is started again.
-async fn up(setup: &Setup, program: &Path, folder: &Path, ports: Ports) -> Result<Exit, Failure> {
-    let at = |port: u16| format!("http://127.0.0.1:{port}");
-    let addresses = Addresses { runs: at(ports.runs), admin: at(ports.admin) };
-    if is_up(&addresses).await {
-        return Err(Failure::usage(
-            format!("the cluster of this project is up already: {}", addresses.runs),
-            "or its engine was left by a process that was killed; then end the process restate-server",
-        ));
-    }
-    let (start, listen) =
-        ([ports.runs, ports.admin, ports.nodes], SocketAddr::from((Ipv4Addr::LOCALHOST, ports.worker)));
-    let failed = |fault: callsheet_cluster::ClusterFault| Failure::internal(fault.to_string(), "");
-    let mut engine = Engine::start(program, &folder.join("engine"), start).await.map_err(failed)?;
-    let mut worker = WorkerProcess::start(setup, folder, &addresses, listen)?;
-    let mut signal = std::pin::pin!(wait_for_signal());
-    tokio::select! {
-        _ = &mut signal => return Ok(Exit::Cancelled),
-        registered = until_registered(&addresses, &mut worker, folder) => registered?,
-    }
-    if setup.json {
-        let pids = (engine.pid(), worker.child.id());
-        super::print_json(&serde_json::json!({ "on": addresses.runs, "engine": pids.0, "worker": pids.1 }))?;
-    } else {
-        tell!("The cluster is up, for this machine only, until you press Ctrl-C:");
-        super::print(&format!("{}\n", addresses.runs))?;
-        tell!("Next: {} --on {} run \"…\"", setup.command, addresses.runs);
-        tell!("Its data and the messages of its processes are in {}", folder.display());
-    }
-    loop {
-        tokio::select! {
-            _ = &mut signal => break,
-            () = tokio::time::sleep(LOOK) => {}
-        }
-        if engine.has_ended() {
-            tell!("the engine ended; starting it again");
-            match Engine::start(program, &folder.join("engine"), start).await {
-                Ok(started) => engine = started,
-                Err(fault) => tell!("{fault}"),
-            }
-        }
-        if worker.has_ended() {
-            tell!("the worker ended; starting it again");
-            match WorkerProcess::start(setup, folder, &addresses, listen) {
-                Ok(started) => worker = started,
-                Err(failure) => tell!("{}", failure.what),
-            }
-        }
-    }
-    drop(worker);
-    drop(engine);
-    Ok(Exit::Complete)
+/// What `cluster up` starts.
+struct Cluster<'a> {
+    setup: &'a Setup,
+    program: &'a Path,
+    folder: &'a Path,
+    door: &'a ClusterDoor,
+    workers: u32,
 }
 
-/// Waits until the list of runs can be read.
-async fn until_registered(addresses: &Addresses, worker: &mut WorkerProcess, folder: &Path) -> Result<(), Failure> {
-    let address = addresses.runs.clone();
-    loop {
-        let address = address.clone();
-        let read = tokio::task::spawn_blocking(move || {
-            use callsheet_runtime::ports::Store;
-            callsheet_cluster::RemoteStore::new(&address).is_ok_and(|store| store.runs().is_ok())
-        });
-        if read.await.unwrap_or(false) {
-            return Ok(());
+impl Cluster<'_> {
+    /// Runs until a signal. What ends is started again.
+    async fn up(&self) -> Result<Exit, Failure> {
+        let failed = |fault: ClusterFault| Failure::internal(fault.to_string(), "");
+        let (address, data) = (self.door.address(), self.folder.join("engine"));
+        if Sockets::of(&data).map_err(failed)?.are_served().await {
+            return Err(Failure::usage(
+                format!("the cluster of this project is up already: {address}"),
+                "or its engine was left by a process that was killed; then end the process restate-server",
+            ));
         }
-        if worker.has_ended() {
-            let log = folder.join("worker.log");
-            return Err(Failure::internal("the worker did not start", format!("{} says why", log.display())));
+        let mut engine = Engine::start(self.program, &data).await.map_err(failed)?;
+        let mut dispatcher = Part::start(self, "dispatcher", &["cluster", "dispatch"])?;
+        let worker = |n: u32| {
+            let name = format!("worker {n}");
+            Part::start(self, &name, &["worker", "--at", &address, "--name", &name, "--attached"])
+        };
+        let mut workers = (1..=self.workers).map(worker).collect::<Result<Vec<Part>, Failure>>()?;
+        let mut signal = std::pin::pin!(wait_for_signal());
+        tokio::select! {
+            _ = &mut signal => return Ok(Exit::Cancelled),
+            ready = self.until_ready(&mut dispatcher) => ready?,
         }
-        tokio::time::sleep(LOOK).await;
+        self.announce(&engine, &dispatcher, &workers)?;
+        loop {
+            tokio::select! {
+                _ = &mut signal => break,
+                () = tokio::time::sleep(LOOK) => {}
+            }
+            if engine.has_ended() {
+                tell!("the engine ended; starting it again");
+                match Engine::start(self.program, &data).await {
+                    Ok(started) => engine = started,
+                    Err(fault) => tell!("{fault}"),
+                }
+            }
+            dispatcher.revive(self);
+            workers.iter_mut().for_each(|worker| worker.revive(self));
+        }
+        // Workers first, so that each can say that it goes.
+        drop(workers);
+        drop(dispatcher);
+        drop(engine);
+        Ok(Exit::Complete)
+    }
+
+    fn announce(&self, engine: &Engine, dispatcher: &Part, workers: &[Part]) -> Result<(), Failure> {
+        let address = self.door.address();
+        if self.setup.json {
+            let workers: Vec<u32> = workers.iter().map(|worker| worker.child.id()).collect();
+            let (engine, dispatcher) = (engine.pid(), dispatcher.child.id());
+            let up =
+                serde_json::json!({ "on": address, "engine": engine, "dispatcher": dispatcher, "workers": workers });
+            return super::print_json(&up);
+        }
+        tell!("The cluster is up, for you on this machine only, until you press Ctrl-C:");
+        super::print(&format!("{address}\n"))?;
+        tell!("Next: {} --on {address} run \"…\"", self.setup.command);
+        tell!("Its data and the messages of its processes are in {}", self.folder.display());
+        Ok(())
+    }
+
+    /// Waits until the list of runs can be read.
+    async fn until_ready(&self, dispatcher: &mut Part) -> Result<(), Failure> {
+        loop {
+            let (address, token) = (self.door.address(), self.door.token().to_owned());
+            let read = tokio::task::spawn_blocking(move || {
+                RemoteStore::new(&address, Some(&token)).is_ok_and(|store| store.runs().is_ok())
+            });
+            if read.await.unwrap_or(false) {
+                return Ok(());
+            }
+            if dispatcher.has_ended() {
+                let log = self.folder.join("dispatcher.log");
+                return Err(Failure::internal("the dispatcher did not start", format!("{} says why", log.display())));
+            }
+            tokio::time::sleep(LOOK).await;
+        }
     }
 }

@@ -8,7 +8,7 @@ use callsheet_core::nouns::RunId;
 use callsheet_runtime::driver::ResumeKind;
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::{Command, Exit, Failure, TemplateCommand, WorkArgs};
+use crate::cli::{ClusterCommand, Command, Exit, Failure, TemplateCommand, WorkArgs};
 use crate::relay;
 use crate::setup::{Setup, store_failure};
 
@@ -20,7 +20,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// The commands about clusters themselves.
 pub(super) fn dispatch(setup: Setup, command: &Command) -> Result<Exit, Failure> {
     match command {
-        Command::Cluster(command) => super::cluster::cluster(&setup, command),
+        Command::Cluster(command) => super::cluster::cluster(setup, command),
         Command::Worker(arguments) => super::worker::worker(setup, arguments),
         _ => Ok(Exit::Complete),
     }
@@ -33,6 +33,7 @@ pub(super) fn refuse_others(setup: &Setup, command: &Command) -> Result<(), Fail
         Command::Template(TemplateCommand::Run(arguments)) => is_plain(&arguments.work) && arguments.branch.is_none(),
         Command::Approve(_) | Command::Deny(_) => true,
         Command::Show(_) | Command::Cancel(_) | Command::Watch(_) | Command::Report(_) => true,
+        Command::Cluster(ClusterCommand::Workers) => true,
         Command::Runs(arguments) => arguments.adopt.is_none(),
         Command::Resume(arguments) => is_plain(&arguments.work),
         Command::Retry(arguments) => is_plain(&arguments.work) && arguments.work.settings().is_empty(),

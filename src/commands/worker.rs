@@ -1,37 +1,94 @@
-//! `worker`: performs the tasks of runs on a cluster with the models and tools of this machine.
+//! `worker`: performs the tasks of runs on a cluster with the models and tools of this machine. `cluster dispatch`: folds those
+//! runs.
 
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use callsheet_cluster::{Addresses, Project, Worker, serve};
+use callsheet_cluster::{ClusterFault, Offer, Project, Serving, Worker, WorkerSlots, serve, work};
 use callsheet_core::nouns::{RunId, Settings};
+use callsheet_models::config::{ProcessEnvironment, usable};
 use callsheet_runtime::ports::{Observer, Store, Unattended};
 use callsheet_runtime::services::Services;
 use callsheet_runtime::transport_policy::Slots;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Exit, Failure, OpenArgs, WorkerArgs};
-use crate::models::{Choice, Models, Tape};
+use crate::cluster_door::{ClusterDoor, keep_token, token_for};
+use crate::models::{Choice, Models, Tape, provider_settings, provider_slots};
 use crate::setup::Setup;
 use crate::term::Notices;
 use crate::wiring::{Parts, services, set_aside_left, without_model};
 
 use super::front::wait_for_signal;
 
+/// The folder with the texts of all runs, in that of the cluster.
+const TEXTS: &str = "texts";
+
 pub(super) fn worker(setup: Setup, arguments: &WorkerArgs) -> Result<Exit, Failure> {
     set_aside_left(&setup, &Notices);
     let process = callsheet_app::new_key()?;
-    let stop = CancellationToken::new();
+    let folder = setup.cluster_folder();
+    let token = token_for(&arguments.at, &folder).unwrap_or_default();
+    keep_token(&token);
+    let failed = |fault: ClusterFault| Failure::usage(fault.to_string(), "");
+    let slots = WorkerSlots::new(&arguments.at, &token, &process).map_err(failed)?;
     let worker = Worker {
-        engine: Addresses { runs: arguments.engine.clone(), admin: arguments.admin.clone() },
-        listen: arguments.listen,
-        blobs: setup.cluster_folder().join("texts"),
-        project: Arc::new(Workplace { setup, models: Mutex::default() }),
+        address: arguments.at.clone(),
+        token,
+        name: arguments.name.clone().unwrap_or_else(|| process.chars().take(6).collect()),
         process,
+        offer: offer(&setup, arguments),
+        slots: slots.clone(),
+        blobs: folder.join(TEXTS),
+        project: Arc::new(Workplace { setup, slots: Slots::shared(Arc::new(slots)), models: Mutex::default() }),
     };
-    if arguments.attached {
+    until_stopped(arguments.attached, async |stop| {
+        let (name, at) = (worker.name.clone(), worker.address.clone());
+        let ready = move || tell!("the worker {name} works for {at}");
+        work(worker, ready, stop).await
+    })
+}
+
+/// What this machine can do, as far as the flags allow it.
+fn offer(setup: &Setup, arguments: &WorkerArgs) -> Offer {
+    let usable = usable(&provider_settings(&setup.config), &ProcessEnvironment);
+    let is_wanted = |name: &String| arguments.providers.as_ref().is_none_or(|wanted| wanted.contains(name));
+    Offer {
+        providers: usable.into_iter().filter(is_wanted).collect(),
+        tools: arguments.tools.clone(),
+        changes: !arguments.no_changes,
+        at_once: usize::try_from(arguments.at_once).unwrap_or(1).max(1),
+    }
+}
+
+pub(super) fn dispatcher(setup: Setup) -> Result<Exit, Failure> {
+    let folder = setup.cluster_folder();
+    let door = ClusterDoor::of_project(&folder)?;
+    keep_token(door.token());
+    let slots = Slots::new(provider_slots(&setup.config), 1);
+    let serving = Serving {
+        engine: folder.join("engine"),
+        listen: door.listen(),
+        token: door.token().to_owned(),
+        blobs: folder.join(TEXTS),
+        slots: slots.clone(),
+        project: Arc::new(Workplace { setup, slots, models: Mutex::default() }),
+    };
+    until_stopped(true, async |stop| {
+        let ready = move || tell!("the dispatcher serves at {}", door.address());
+        serve(serving, ready, stop).await
+    })
+}
+
+/// Works until a signal, or until the end of standard input if somebody holds its other end.
+fn until_stopped<F>(attached: bool, work: impl FnOnce(CancellationToken) -> F) -> Result<Exit, Failure>
+where
+    F: Future<Output = Result<(), ClusterFault>>,
+{
+    let stop = CancellationToken::new();
+    if attached {
         let stop = stop.clone();
         std::thread::spawn(move || {
             // Whoever started this process is gone when its end of the pipe is.
@@ -45,9 +102,7 @@ pub(super) fn worker(setup: Setup, arguments: &WorkerArgs) -> Result<Exit, Failu
             wait_for_signal().await;
             signalled.cancel();
         });
-        let listen = worker.listen;
-        let ready = move || tell!("the worker serves at {listen}");
-        serve(worker, ready, stop).await.map_err(|fault| Failure::internal(fault.to_string(), ""))?;
+        work(stop).await.map_err(|fault| Failure::internal(fault.to_string(), ""))?;
         callsheet_tools::run_command::kill_all();
         Ok(Exit::Complete)
     })
@@ -56,23 +111,23 @@ pub(super) fn worker(setup: Setup, arguments: &WorkerArgs) -> Result<Exit, Failu
 /// The project of this machine, with its models.
 struct Workplace {
     setup: Setup,
-    /// Models and their slots by the name of the model that a run began with. Runs share them.
-    models: Mutex<BTreeMap<String, (Arc<Models>, Slots)>>,
+    slots: Slots,
+    /// Models by the name of the model that a run began with. Runs share them.
+    models: Mutex<BTreeMap<String, Arc<Models>>>,
 }
 
 impl Workplace {
-    async fn models(&self, name: &str) -> Result<(Arc<Models>, Slots), Failure> {
+    async fn models(&self, name: &str) -> Result<Arc<Models>, Failure> {
         let lock = || self.models.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = lock().get(name) {
-            return Ok(known.clone());
+            return Ok(Arc::clone(known));
         }
         let choice = Choice::recorded(name)?;
         let warn = Box::new(|text: &str| tell!("note: {text}"));
         let models = Arc::new(Models::new(&self.setup.config, &choice, Tape::None, warn)?);
         models.connect().await;
         models.check()?;
-        let slots = Slots::new(models.slots(&choice), 1);
-        Ok(lock().entry(name.to_owned()).or_insert((models, slots)).clone())
+        Ok(Arc::clone(lock().entry(name.to_owned()).or_insert(models)))
     }
 
     async fn built(&self, run: &RunId, settings: &Settings, store: Arc<dyn Store>) -> Result<Services, Failure> {
@@ -81,9 +136,9 @@ impl Workplace {
         let Some(name) = &settings.model else {
             return without_model(&self.setup, observer, store, run, settings, &open);
         };
-        let (models, slots) = self.models(name).await?;
+        let models = self.models(name).await?;
         let parts = Parts { store, attendance: Arc::new(Unattended), observer, models, slots: BTreeMap::new(), open };
-        Ok(Services { slots, ..services(&self.setup, run, settings, parts)? })
+        Ok(Services { slots: self.slots.clone(), ..services(&self.setup, run, settings, parts)? })
     }
 }
 

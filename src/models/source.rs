@@ -70,6 +70,15 @@ pub fn provider_settings(config: &Config) -> BTreeMap<String, ProviderSettings> 
         .collect()
 }
 
+/// How many requests each provider accepts at the same time, without asking a server.
+pub fn provider_slots(config: &Config) -> BTreeMap<String, usize> {
+    let settings = provider_settings(config);
+    let vendors = callsheet_models::config::vendors().iter().map(|vendor| vendor.name.as_str());
+    let names: BTreeSet<&str> = vendors.chain(settings.keys().map(String::as_str)).collect();
+    let slots = |name: &str| usize::try_from(Provider::resolve(name, &settings).ok()?.slots_or_default()).ok();
+    names.into_iter().filter_map(|name| Some((name.to_owned(), slots(name)?))).collect()
+}
+
 /// The known secrets, each with a name that replaces it: the values of key variables, and the credentials in
 /// addresses.
 pub fn secrets(settings: &BTreeMap<String, ProviderSettings>) -> Vec<(String, String)> {

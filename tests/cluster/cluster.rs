@@ -35,9 +35,9 @@ pub struct End {
 }
 
 impl Cluster {
-    pub fn start(project: TestProject, engine: &Path) -> Self {
-        let mut command = project.command(&["--json", "cluster", "up"]);
-        command.env("CALLSHEET_ENGINE", engine).stdout(Stdio::piped());
+    pub fn start(project: TestProject, engine: &Path, workers: u32) -> Self {
+        let mut command = project.command(&["--json", "cluster", "up", "--workers", &workers.to_string()]);
+        command.env("CALLSHEET_ENGINE", engine).env("ACME_KEY", "key").stdout(Stdio::piped());
         let mut up = command.spawn().unwrap();
         let mut first = String::new();
         BufReader::new(up.stdout.take().unwrap()).read_line(&mut first).unwrap();
@@ -54,7 +54,8 @@ impl Cluster {
     pub fn begin(&self, words: &[&str]) -> String {
         let words: Vec<&str> = words.iter().copied().chain(["--on", &self.on]).collect();
         let mut command = self.project.command(&words);
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        command.env("ACME_KEY", "key").stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
         let mut said = String::new();
         let mut name = None;
@@ -102,40 +103,94 @@ impl Cluster {
         End::of(&self.project, &self.call(&["--json", "show", run]).out, &self.facts(run))
     }
 
-    /// The processes that `cluster up` started, by name.
+    /// A worker that nobody starts again.
+    pub fn worker(&self, name: &str, flags: &[&str]) -> OwnWorker {
+        let words = ["worker", "--at", &self.on, "--name", name];
+        let mut command = self.project.command(&words.iter().chain(flags).copied().collect::<Vec<_>>());
+        let child = command.env("ACME_KEY", "key").stderr(Stdio::null()).spawn().unwrap();
+        OwnWorker(child)
+    }
+
+    /// How much the workers do and did, by name.
+    pub fn workers(&self) -> BTreeMap<String, (u64, u64)> {
+        let listed = self.call(&["--json", "cluster", "workers"]);
+        let worker = |one: Value| {
+            (one["name"].as_str().unwrap().to_owned(), (one["doing"].as_u64().unwrap(), one["done"].as_u64().unwrap()))
+        };
+        json_lines(&listed.out).into_iter().map(worker).collect()
+    }
+
+    /// Waits until something holds.
+    pub fn until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
+        let end = Instant::now() + PATIENCE;
+        while !holds(self) {
+            assert!(Instant::now() < end, "never: {what}; {:?}", self.workers());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// What everybody shows.
+    pub fn token(&self) -> String {
+        let door = std::fs::read(self.project.store().join("cluster/door.json")).unwrap();
+        serde_json::from_slice::<Value>(&door).unwrap()["token"].as_str().unwrap().to_owned()
+    }
+
+    /// The processes that `cluster up` started, by what they are.
     fn processes(&self) -> Vec<(Pid, String)> {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", self.up.id())).unwrap().flatten();
         let children = tasks.map(|task| std::fs::read_to_string(task.path().join("children")).unwrap_or_default());
         let children: Vec<i32> =
             children.flat_map(|text| text.split_whitespace().flat_map(str::parse).collect::<Vec<i32>>()).collect();
         let named = children.into_iter().filter_map(|pid| {
-            let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
-            Some((Pid::from_raw(pid)?, name.trim().to_owned()))
+            let words = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?;
+            let part = ["restate-server", "dispatch", "worker"]
+                .into_iter()
+                .find(|part| words.split('\0').any(|word| word.ends_with(part)));
+            Some((Pid::from_raw(pid)?, part?.to_owned()))
         });
         named.collect()
     }
 
-    /// Kills the process with a name that starts so. `cluster up` starts it again.
+    /// Kills a process. `cluster up` starts it again.
     pub fn kill(&self, name: &str) -> bool {
-        let found = self.processes().into_iter().find(|(_, own)| own.starts_with(name));
+        let found = self.processes().into_iter().find(|(_, own)| own == name);
         found.is_some_and(|(pid, _)| kill_process(pid, Signal::KILL).is_ok())
     }
 
-    /// Posts JSON to the engine, as another part of the cluster would. Returns the first line of the answer.
-    pub fn post(&self, path: &str, body: &Value) -> String {
+    /// Posts JSON to the cluster, as a part of it would, with this token. Returns the answer.
+    pub fn post(&self, token: &str, path: &str, body: &Value) -> String {
         let host = self.on.strip_prefix("http://").unwrap();
         let body = body.to_string();
         let mut stream = TcpStream::connect(host).unwrap();
         write!(
             stream,
             "POST /{path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\nconnection: close\r\n\
-             content-length: {}\r\n\r\n{body}",
+             authorization: Bearer {token}\r\ncontent-length: {}\r\n\r\n{body}",
             body.len()
         )
         .unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
-        answer.lines().next().unwrap_or_default().to_owned()
+        answer
+    }
+}
+
+/// A worker that a test started. It ends with this value.
+pub struct OwnWorker(Child);
+
+impl OwnWorker {
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.0), signal).unwrap();
+    }
+
+    pub fn kill(&mut self) {
+        let _ended = self.0.kill().and_then(|()| self.0.wait());
+    }
+}
+
+impl Drop for OwnWorker {
+    fn drop(&mut self) {
+        self.kill();
     }
 }
 
@@ -173,7 +228,7 @@ impl Drop for Cluster {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        self.kill("restate");
+        self.kill("restate-server");
         let _ended = self.up.kill().and_then(|()| self.up.wait());
     }
 }

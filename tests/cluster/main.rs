@@ -8,6 +8,7 @@ mod same;
 #[allow(unused, reason = "each test binary uses its part")]
 mod support;
 mod survives;
+mod workers;
 
 use std::path::{Path, PathBuf};
 
@@ -15,18 +16,25 @@ use libtest_mimic::{Arguments, Trial};
 
 /// A test and its name.
 ///
-/// covers: 15.1, 15.2, 15.3, 15.4, 15.5
+/// covers: 15.1, 15.2, 15.3, 15.4, 15.5, 15.8, 15.9, 15.10, 15.11, 15.12
 type Test = (&'static str, fn(&Path));
 
-const TESTS: [Test; 8] = [
+const TESTS: [Test; 15] = [
     ("an_approved_sheet_ends_as_it_does_locally", same::an_approved_sheet),
     ("a_template_ends_as_it_does_locally", same::a_template),
     ("a_late_result_of_an_earlier_attempt_is_refused", same::a_late_result),
     ("a_cancelled_run_ends_and_its_calls_with_it", same::a_cancelled_run),
     ("a_killed_worker_loses_nothing", survives::a_killed_worker),
     ("a_killed_engine_loses_nothing", survives::a_killed_engine),
-    ("a_worker_and_an_engine_killed_together_lose_nothing", survives::both_killed),
+    ("a_killed_dispatcher_loses_nothing", survives::a_killed_dispatcher),
+    ("what_is_killed_together_loses_nothing", survives::all_killed),
     ("a_sheet_with_writers_and_approvals_survives_kills", survives::a_sheet),
+    ("work_goes_to_a_worker_that_can_do_it", workers::that_can_do_it),
+    ("the_work_of_a_lost_worker_goes_to_another_once", workers::a_lost_worker),
+    ("a_command_of_a_lost_worker_is_not_run_again", workers::a_lost_command),
+    ("a_worker_that_comes_takes_its_share", workers::an_added_worker),
+    ("the_slots_of_a_provider_hold_over_workers", workers::common_slots),
+    ("whoever_has_not_the_token_is_refused", workers::an_unknown_token),
 ];
 
 fn main() {

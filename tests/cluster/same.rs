@@ -43,7 +43,7 @@ pub fn local_flow() -> End {
 }
 
 pub fn an_approved_sheet(engine: &Path) {
-    let cluster = Cluster::start(with_sheet(), engine);
+    let cluster = Cluster::start(with_sheet(), engine, 1);
     let first = cluster.call(&SHEET_WORDS);
     assert_eq!(first.code, 3, "{}", first.err);
     assert!(first.err.contains("Waiting for approval"), "{}", first.err);
@@ -60,7 +60,7 @@ pub fn an_approved_sheet(engine: &Path) {
 }
 
 pub fn a_template(engine: &Path) {
-    let cluster = Cluster::start(with_flow(), engine);
+    let cluster = Cluster::start(with_flow(), engine, 1);
     let ended = cluster.call(&FLOW_WORDS);
     assert_eq!(ended.code, 0, "{}", ended.err);
     let run = cluster.call(&["runs"]).out.split_whitespace().next().unwrap().to_owned();
@@ -68,7 +68,7 @@ pub fn a_template(engine: &Path) {
 }
 
 pub fn a_late_result(engine: &Path) {
-    let cluster = Cluster::start(with_sheet(), engine);
+    let cluster = Cluster::start(with_sheet(), engine, 1);
     assert_eq!(cluster.call(&SHEET_WORDS).code, 3);
     let run = cluster.call(&["runs"]).out.split_whitespace().next().unwrap().to_owned();
     let before = cluster.facts(&run);
@@ -76,17 +76,17 @@ pub fn a_late_result(engine: &Path) {
     let (number, started) = (1_u64..).zip(&before).filter(|(_, fact)| fact["event"] == "started").last().unwrap();
     let answered = json!({ "event": "gate_answered", "gate": started["effect"]["gate"], "answer": "listed" });
     let result = |attempt: u64| json!({ "returned": [{ "effect": started["effect"], "attempt": attempt, "events": [answered] }] });
-    let path = format!("CallsheetRun/{run}/land");
-    assert!(cluster.post(&path, &result(number - 1)).contains("200"), "it is heard, and changes nothing");
+    let (path, token) = (format!("CallsheetRun/{run}/land"), cluster.token());
+    assert!(cluster.post(&token, &path, &result(number - 1)).contains(" 200 "), "it is heard, and changes nothing");
     assert_eq!(cluster.facts(&run), before);
-    assert!(cluster.post(&path, &result(number)).contains("200"));
+    assert!(cluster.post(&token, &path, &result(number)).contains(" 200 "));
     assert!(cluster.has(&run, "gate_answered"), "the same result of the attempt in flight counts");
 }
 
 pub fn a_cancelled_run(engine: &Path) {
     let project = TestProject::scripted("[[rule]]\nphase = 'execute'\ndelay_ms = 600000\ntext = 'Late.'\n");
     project.write("work.md", SHEET);
-    let cluster = Cluster::start(project, engine);
+    let cluster = Cluster::start(project, engine, 1);
     let run = cluster.begin(&SHEET_WORDS);
     let end = Instant::now() + Duration::from_secs(60);
     while !cluster.has(&run, "started") {

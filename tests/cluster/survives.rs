@@ -12,27 +12,38 @@ fn kills() -> u32 {
     std::env::var("CALLSHEET_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(6)
 }
 
-const WORKER: &str = "callsheet";
-const ENGINE: &str = "restate";
+const WORKER: &str = "worker";
+const DISPATCHER: &str = "dispatch";
+const ENGINE: &str = "restate-server";
 
 pub fn a_killed_worker(engine: &Path) {
-    let cluster = Cluster::start(with_flow(), engine);
+    let cluster = Cluster::start(with_flow(), engine, 2);
     survives(&cluster, &FLOW_WORDS, &local_flow(), &[&[WORKER]]);
 }
 
 pub fn a_killed_engine(engine: &Path) {
-    let cluster = Cluster::start(with_flow(), engine);
+    let cluster = Cluster::start(with_flow(), engine, 2);
     survives(&cluster, &FLOW_WORDS, &local_flow(), &[&[ENGINE]]);
 }
 
-pub fn both_killed(engine: &Path) {
-    let cluster = Cluster::start(with_flow(), engine);
-    survives(&cluster, &FLOW_WORDS, &local_flow(), &[&[ENGINE, WORKER], &[WORKER, ENGINE]]);
+pub fn a_killed_dispatcher(engine: &Path) {
+    let cluster = Cluster::start(with_flow(), engine, 2);
+    survives(&cluster, &FLOW_WORDS, &local_flow(), &[&[DISPATCHER]]);
+}
+
+pub fn all_killed(engine: &Path) {
+    let cluster = Cluster::start(with_flow(), engine, 2);
+    survives(
+        &cluster,
+        &FLOW_WORDS,
+        &local_flow(),
+        &[&[ENGINE, WORKER], &[WORKER, DISPATCHER], &[DISPATCHER, ENGINE, WORKER, WORKER]],
+    );
 }
 
 pub fn a_sheet(engine: &Path) {
-    let cluster = Cluster::start(with_sheet(), engine);
-    survives(&cluster, &SHEET_WORDS, &local_sheet(), &[&[WORKER], &[ENGINE]]);
+    let cluster = Cluster::start(with_sheet(), engine, 2);
+    survives(&cluster, &SHEET_WORDS, &local_sheet(), &[&[WORKER], &[ENGINE], &[DISPATCHER]]);
 }
 
 /// Runs the same again and again, each time with the next kill, and compares each end.
@@ -60,6 +71,7 @@ fn survives(cluster: &Cluster, words: &[&str], wanted: &End, killed: &[&[&str]])
             killer.join().unwrap();
             again
         });
+        cluster.until("the cluster answers again", |cluster| cluster.call(&["runs"]).code == 0);
         assert_eq!(cluster.end(&run), *wanted, "{names:?} killed after {moment:?}, run {run}");
         let now = commands(cluster);
         assert!(now - ran >= first, "the command ran");

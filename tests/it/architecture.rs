@@ -88,7 +88,7 @@ const BANNED: &[(&str, &[&str])] = &[
     ("callsheet-share", &["reqwest", "rusqlite", "llama-cpp-2", "clap", "axum"]),
     ("callsheet-tui", &["reqwest", "rusqlite", "llama-cpp-2", "clap"]),
     ("callsheet-web", &["reqwest", "rusqlite", "llama-cpp-2", "clap"]),
-    ("callsheet-cluster", &["rusqlite", "llama-cpp-2", "clap", "axum", "ratatui"]),
+    ("callsheet-cluster", &["rusqlite", "llama-cpp-2", "clap", "ratatui"]),
     ("callsheet-lsp", &["tokio", "reqwest", "rusqlite", "llama-cpp-2", "clap", "ignore"]),
 ];
 

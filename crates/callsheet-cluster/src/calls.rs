@@ -1,12 +1,14 @@
 //! What the parts of a cluster say to each other, as JSON. Every type here is a message that an older or newer process
 //! may have written: fields are only added, each with a default.
 
-use callsheet_core::events::LogEntry;
+use callsheet_core::events::{Event, LogEntry};
 use callsheet_core::nouns::RunId;
 use callsheet_core::record::EffectKey;
-use callsheet_runtime::driver::{Begun, Returned};
+use callsheet_runtime::driver::{Begun, Needs, Returned};
 use callsheet_runtime::ports::{Posted, RunSummary};
 use serde::{Deserialize, Serialize};
+
+use crate::limits::Slot;
 
 /// The object of a run. Its key is the name of the run.
 pub(crate) const RUN: &str = "CallsheetRun";
@@ -66,7 +68,7 @@ pub(crate) struct Landed {
 }
 
 /// An effect to perform.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Job {
     /// The run.
     pub run: RunId,
@@ -76,6 +78,112 @@ pub(crate) struct Job {
     pub attempt: u64,
     /// Whether it must not be performed again.
     pub once: bool,
+    /// What a worker must be able to do.
+    pub needs: Needs,
+}
+
+/// A piece of work: an attempt has its own number within a run.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct Key {
+    /// The run.
+    pub run: RunId,
+    /// The attempt.
+    pub attempt: u64,
+}
+
+impl Job {
+    /// The key of this piece of work.
+    pub fn key(&self) -> Key {
+        Key { run: self.run.clone(), attempt: self.attempt }
+    }
+}
+
+impl Head {
+    /// Whether a run that has recorded this no longer waits for an attempt. A later landing may still record its start.
+    pub fn has_left(&self, attempt: u64) -> bool {
+        attempt <= self.position && !self.attempts.contains(&attempt)
+    }
+}
+
+/// A worker's right to a piece of work.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Lease {
+    /// The process of the worker.
+    pub process: String,
+    /// How often the work was given out, this time included. The result of an earlier time is refused.
+    pub number: u32,
+}
+
+/// What a worker can do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offer {
+    /// The providers whose models it can ask.
+    pub providers: Vec<String>,
+    /// The tools that it runs. `None` stands for all.
+    pub tools: Option<Vec<String>>,
+    /// Whether it changes files of the project.
+    pub changes: bool,
+    /// How much it does at the same time.
+    pub at_once: usize,
+}
+
+impl Offer {
+    /// Whether it covers what an effect needs.
+    pub(crate) fn covers(&self, needs: &Needs) -> bool {
+        match needs {
+            Needs::Nothing => true,
+            Needs::Provider(name) => self.providers.contains(name),
+            Needs::Tool(name) => self.tools.as_ref().is_none_or(|tools| tools.contains(name)),
+            Needs::Changes => self.changes,
+        }
+    }
+}
+
+/// A worker asks for work. It asks again and again, so this also says that it lives.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Take {
+    /// Its name. Of two processes with one name, the later one stays.
+    pub name: String,
+    /// Its process.
+    pub process: String,
+    /// What it can do.
+    pub offer: Offer,
+    /// The work that it has.
+    pub has: Vec<(Key, u32)>,
+    /// The slots of providers that it holds.
+    #[serde(default)]
+    pub slots: Vec<Slot>,
+}
+
+/// What a worker has to do from now on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Taken {
+    /// Work to begin.
+    #[serde(default)]
+    pub begin: Vec<(Job, u32)>,
+    /// Work to drop.
+    #[serde(default)]
+    pub drop: Vec<Key>,
+}
+
+/// How work ended at a worker.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Done {
+    /// The work.
+    pub job: Job,
+    /// The right to it.
+    pub lease: Lease,
+    /// The events of the result, or why there is none.
+    pub result: Result<Option<Vec<Event>>, Unperformed>,
+}
+
+/// Why work has no result.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Unperformed {
+    /// Whether it may have had effects.
+    pub begun: bool,
+    /// Why.
+    pub why: String,
 }
 
 /// A part of a log.

@@ -1,5 +1,6 @@
-//! Calls to the engine from outside, over HTTP.
+//! Calls to a cluster and to its engine, over HTTP.
 
+use std::path::Path;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
@@ -18,30 +19,36 @@ const CONNECT: Duration = Duration::from_secs(5);
 /// How long a call may take. A call waits for a run's earlier calls.
 const CALL: Duration = Duration::from_secs(60);
 
-/// Calls to the engine at one address.
-#[derive(Clone, Debug)]
+/// Calls to a cluster at one address, or to its engine.
+#[derive(Clone)]
 pub(crate) struct Client {
     http: reqwest::Client,
     address: String,
+    token: Option<String>,
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client").field("address", &self.address).finish_non_exhaustive()
+    }
 }
 
 impl Client {
-    /// A client for the engine at this address, such as `http://127.0.0.1:8080`.
-    pub fn new(address: &str) -> Result<Self, ClusterFault> {
+    /// A client for the cluster at this address, such as `http://127.0.0.1:8080`, with its token.
+    pub fn new(address: &str, token: Option<&str>) -> Result<Self, ClusterFault> {
         if !reqwest::Url::parse(address).is_ok_and(|url| url.has_host()) {
             let why = format!("\"{address}\" is not the address of a cluster, such as http://127.0.0.1:8080");
             return Err(ClusterFault::Refused(why));
         }
-        // Another part of the program may have chosen it already.
-        let _chosen = rustls::crypto::ring::default_provider().install_default();
-        let http = reqwest::Client::builder()
-            .connect_timeout(CONNECT)
-            .timeout(CALL)
-            .redirect(reqwest::redirect::Policy::none())
-            .no_proxy()
-            .build()
-            .map_err(|error| ClusterFault::Machine { what: "HTTP".to_owned(), why: error.to_string() })?;
-        Ok(Self { http, address: address.trim_end_matches('/').to_owned() })
+        let http = built(reqwest::Client::builder())?;
+        let token = token.map(str::to_owned);
+        Ok(Self { http, address: address.trim_end_matches('/').to_owned(), token })
+    }
+
+    /// A client for the part of an engine that listens on a socket of this machine.
+    pub fn at_socket(socket: &Path) -> Result<Self, ClusterFault> {
+        let http = built(reqwest::Client::builder().unix_socket(socket))?;
+        Ok(Self { http, address: "http://engine".to_owned(), token: None })
     }
 
     /// The address.
@@ -55,7 +62,23 @@ impl Client {
     }
 
     fn post(&self, path: &str) -> RequestBuilder {
-        self.http.post(format!("{}/{path}", self.address))
+        let request = self.http.post(format!("{}/{path}", self.address));
+        match &self.token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        }
+    }
+
+    /// Posts for somebody else, and returns the status and the body of the answer. An empty body is left out, because the
+    /// engine refuses one where a handler takes nothing.
+    pub async fn relay(&self, path: &str, kind: Option<&str>, body: Vec<u8>) -> Result<(u16, Vec<u8>), ClusterFault> {
+        let request = self.post(path);
+        let request = kind.into_iter().fold(request, |request, kind| request.header("content-type", kind));
+        let request = if body.is_empty() { request } else { request.body(body) };
+        let answer = request.send().await.map_err(|error| self.unreachable(&error))?;
+        let status = answer.status().as_u16();
+        let body = answer.bytes().await.map_err(|error| self.unreachable(&error))?;
+        Ok((status, body.to_vec()))
     }
 
     async fn sent(&self, request: RequestBuilder) -> Result<Vec<u8>, ClusterFault> {
@@ -135,13 +158,26 @@ impl Client {
         match status {
             StatusCode::GONE => ClusterFault::NoRun(run()),
             StatusCode::CONFLICT => ClusterFault::RunExists(run()),
-            StatusCode::NOT_FOUND => ClusterFault::Unreachable {
-                address: self.address.clone(),
-                why: format!("no worker has registered there ({message})"),
-            },
+            StatusCode::LOCKED => ClusterFault::Replaced,
+            StatusCode::UNAUTHORIZED => ClusterFault::NoEntry(self.address.clone()),
+            StatusCode::NOT_FOUND | StatusCode::BAD_GATEWAY => {
+                ClusterFault::Unreachable { address: self.address.clone(), why: format!("it is not ready ({message})") }
+            }
             _ => ClusterFault::Refused(format!("the cluster at {} refused ({status}): {message}", self.address)),
         }
     }
+}
+
+fn built(builder: reqwest::ClientBuilder) -> Result<reqwest::Client, ClusterFault> {
+    // Another part of the program may have chosen it already.
+    let _chosen = rustls::crypto::ring::default_provider().install_default();
+    builder
+        .connect_timeout(CONNECT)
+        .timeout(CALL)
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy()
+        .build()
+        .map_err(|error| ClusterFault::Machine { what: "HTTP".to_owned(), why: error.to_string() })
 }
 
 fn read<T: DeserializeOwned>(path: &str, answer: &[u8]) -> Result<T, ClusterFault> {
@@ -227,14 +263,14 @@ mod tests {
     #[test]
     fn what_is_no_address_is_refused_before_anything_is_sent() {
         for words in ["runs", "", "127.0.0.1:8080", "file:///tmp"] {
-            assert!(matches!(Client::new(words), Err(ClusterFault::Refused(_))), "{words}");
+            assert!(matches!(Client::new(words, None), Err(ClusterFault::Refused(_))), "{words}");
         }
-        assert_eq!(Client::new("http://127.0.0.1:8080/").unwrap().address(), "http://127.0.0.1:8080");
+        assert_eq!(Client::new("http://127.0.0.1:8080/", None).unwrap().address(), "http://127.0.0.1:8080");
     }
 
     #[test]
     fn a_cluster_that_is_not_there_is_named() {
-        let calls = Blocking::new(Client::new("http://127.0.0.1:1").unwrap()).unwrap();
+        let calls = Blocking::new(Client::new("http://127.0.0.1:1", None).unwrap()).unwrap();
         let fault = calls.wait(|client| async move { client.head(&RunId::new("x")).await }).unwrap_err();
         assert!(
             matches!(&fault, ClusterFault::Unreachable { address, .. } if address == "http://127.0.0.1:1"),

@@ -1,4 +1,4 @@
-//! The engine's program: where it is, how it starts, and how workers make themselves known to it.
+//! The engine's program: where it is, how it starts, and how the dispatcher makes itself known to it.
 
 use std::fs::File;
 use std::net::SocketAddr;
@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::json;
+use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Client;
@@ -19,18 +20,53 @@ const VERSION: &str = "1.7";
 pub const LICENCE: &str = "Restate has the Business Source License 1.1 (Restate Software, Inc.): you may run it in production and change \
      it, but not offer Restate itself to others as a managed service; each version becomes Apache-2.0 four years after its release";
 
+/// The folder of the engine's data, inside of its own.
+const DATA: &str = "data";
+/// The name of the only node.
+const NODE: &str = "node-1";
+
 /// How long the engine may take to start.
 const START: Duration = Duration::from_secs(60);
 /// How often a start is looked at.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Where an engine is reached.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Addresses {
-    /// For runs: where clients and workers call.
-    pub runs: String,
-    /// For workers to make themselves known.
-    pub admin: String,
+/// Where an engine is reached: by files of its folder, which only its user can open.
+#[derive(Debug)]
+pub struct Sockets {
+    /// A short way to the folder, because the names of sockets have a limit of about a hundred letters.
+    way: TempDir,
+}
+
+impl Sockets {
+    /// The sockets of the engine whose data is in `folder`.
+    ///
+    /// # Errors
+    /// The folder for temporary files cannot be used.
+    pub fn of(folder: &Path) -> Result<Self, ClusterFault> {
+        let failed = |error: std::io::Error| ClusterFault::Machine {
+            what: std::env::temp_dir().display().to_string(),
+            why: error.to_string(),
+        };
+        let way = tempfile::Builder::new().prefix("callsheet-").tempdir().map_err(failed)?;
+        std::os::unix::fs::symlink(folder.join(DATA).join(NODE), way.path().join("engine")).map_err(failed)?;
+        Ok(Self { way })
+    }
+
+    /// For runs: where the dispatcher calls.
+    pub(crate) fn runs(&self) -> Result<Client, ClusterFault> {
+        Client::at_socket(&self.way.path().join("engine/ingress.sock"))
+    }
+
+    /// For the dispatcher to make itself known.
+    pub(crate) fn admin(&self) -> Result<Client, ClusterFault> {
+        Client::at_socket(&self.way.path().join("engine/admin.sock"))
+    }
+
+    /// Whether an engine serves there.
+    pub async fn are_served(&self) -> bool {
+        let (Ok(runs), Ok(admin)) = (self.runs(), self.admin()) else { return false };
+        admin.answers("health").await && runs.answers("restate/health").await
+    }
 }
 
 /// Whether the engine is installed.
@@ -67,50 +103,52 @@ pub fn installed(named: Option<&Path>, folder: &Path, path: Option<&std::ffi::Os
 #[derive(Debug)]
 pub struct Engine {
     child: Child,
-    addresses: Addresses,
 }
 
-/// The configuration of an engine on one machine. It listens only there and sends nothing to its maker.
-fn configuration(ports: [u16; 3]) -> String {
-    let [runs, admin, nodes] = ports;
+/// The configuration of an engine on one machine. It opens no port and sends nothing to its maker.
+fn configuration() -> String {
     format!(
-        "disable-telemetry = true\nlisten-mode = \"tcp\"\nbind-ip = \"127.0.0.1\"\nbind-port = {nodes}\n\
-         cluster-name = \"callsheet\"\nnode-name = \"node-1\"\ndefault-num-partitions = 4\n\
-         rocksdb-total-memory-size = \"256.0 MiB\"\nlog-filter = \"warn\"\nlog-disable-ansi-codes = true\n\
-         [ingress]\nbind-port = {runs}\n[admin]\nbind-port = {admin}\ndisable-web-ui = true\n"
+        "disable-telemetry = true\nlisten-mode = \"unix\"\n\
+         advertised-address = \"unix:{DATA}/{NODE}/fabric.sock\"\ncluster-name = \"callsheet\"\nnode-name = \"{NODE}\"\n\
+         default-num-partitions = 4\nrocksdb-total-memory-size = \"256.0 MiB\"\nlog-filter = \"warn\"\n\
+         log-disable-ansi-codes = true\n[admin]\ndisable-web-ui = true\n"
     )
 }
 
 impl Engine {
-    /// Starts an engine with its data in `folder`, on ports of this machine: for runs, for workers, and for other nodes.
+    /// Starts an engine with its data in `folder`, for the user of this process only.
     ///
     /// # Errors
     /// The program does not start, or not in time. Its messages are in `engine.log` in the folder.
-    pub async fn start(program: &Path, folder: &Path, ports: [u16; 3]) -> Result<Self, ClusterFault> {
+    pub async fn start(program: &Path, folder: &Path) -> Result<Self, ClusterFault> {
         let machine = |what: &Path, error: &std::io::Error| ClusterFault::Machine {
             what: what.display().to_string(),
             why: error.to_string(),
         };
-        std::fs::create_dir_all(folder).map_err(|error| machine(folder, &error))?;
+        let data = folder.join(DATA);
+        std::fs::create_dir_all(&data).map_err(|error| machine(&data, &error))?;
+        let own = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        std::fs::set_permissions(&data, own).map_err(|error| machine(&data, &error))?;
         let (settings, log) = (folder.join("engine.toml"), folder.join("engine.log"));
-        std::fs::write(&settings, configuration(ports)).map_err(|error| machine(&settings, &error))?;
+        std::fs::write(&settings, configuration()).map_err(|error| machine(&settings, &error))?;
         let words = File::options().create(true).append(true).open(&log).map_err(|error| machine(&log, &error))?;
+        // Names of sockets are relative to the folder in which the engine starts.
         let child = Command::new(program)
+            .current_dir(folder)
             .arg("--no-logo")
             .arg("--config-file")
             .arg(&settings)
             .arg("--base-dir")
-            .arg(folder.join("data"))
+            .arg(&data)
             .stdin(Stdio::null())
             .stdout(words.try_clone().map_err(|error| machine(&log, &error))?)
             .stderr(words)
             .spawn()
             .map_err(|error| machine(program, &error))?;
-        let at = |port: u16| format!("http://127.0.0.1:{port}");
-        let mut engine = Self { child, addresses: Addresses { runs: at(ports[0]), admin: at(ports[1]) } };
+        let (mut engine, sockets) = (Self { child }, Sockets::of(folder)?);
         let begun = tokio::time::Instant::now();
         loop {
-            if is_up(&engine.addresses).await {
+            if sockets.are_served().await {
                 return Ok(engine);
             }
             if engine.has_ended() || begun.elapsed() > START {
@@ -118,11 +156,6 @@ impl Engine {
             }
             tokio::time::sleep(LOOK).await;
         }
-    }
-
-    /// Where it is reached.
-    pub fn addresses(&self) -> &Addresses {
-        &self.addresses
     }
 
     /// The id of its process.
@@ -144,29 +177,23 @@ impl Drop for Engine {
     }
 }
 
-/// Whether an engine serves at these addresses.
-pub async fn is_up(addresses: &Addresses) -> bool {
-    let answers = async |address: &str, path: &str| {
-        let Ok(client) = Client::new(address) else { return false };
-        client.answers(path).await
-    };
-    answers(&addresses.admin, "health").await && answers(&addresses.runs, "restate/health").await
-}
-
-/// Makes a worker known to the engine, until it succeeds, is refused, or `stop` comes.
+/// Makes the dispatcher known to the engine, until it succeeds, is refused, or `stop` comes. The engine shows the token with
+/// each call.
 pub(crate) async fn register(
-    engine: &Addresses,
-    worker: SocketAddr,
+    engine: &Sockets,
+    host: SocketAddr,
+    token: &str,
     stop: &CancellationToken,
 ) -> Result<(), ClusterFault> {
-    let client = Client::new(&engine.admin)?;
-    let body = json!({ "uri": format!("http://{worker}/"), "force": true });
+    let client = engine.admin()?;
+    let headers = json!({ "authorization": format!("Bearer {token}") });
+    let body = json!({ "uri": format!("http://{host}/"), "force": true, "additional_headers": headers });
     let begun = tokio::time::Instant::now();
     loop {
         match client.call::<serde_json::Value>("deployments", &body).await {
             Ok(_) => return Ok(()),
             Err(fault) if begun.elapsed() > START || stop.is_cancelled() => return Err(fault),
-            Err(fault) => tracing::debug!(%fault, "the worker is not registered yet"),
+            Err(fault) => tracing::debug!(%fault, "the dispatcher is not registered yet"),
         }
         tokio::select! {
             () = tokio::time::sleep(LOOK) => {}

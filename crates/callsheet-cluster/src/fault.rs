@@ -14,6 +14,15 @@ pub enum ClusterFault {
         /// What the system says.
         why: String,
     },
+    /// The cluster does not accept the token. Whoever calls needs the right one.
+    #[error(
+        "the cluster at {0} does not accept the token; use it in the folder of its project, as the user who started it, or put its \
+         token into CALLSHEET_CLUSTER_TOKEN"
+    )]
+    NoEntry(String),
+    /// Another process has taken over the name of this worker.
+    #[error("another worker has taken over the name of this one; give one of them another with --name")]
+    Replaced,
     /// No run has this name.
     #[error("there is no run {0}")]
     NoRun(RunId),

@@ -15,7 +15,7 @@ use tokio::sync::Mutex as AsyncMutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::blobs::BlobFolder;
-use crate::calls::{Head, Job, Landed, Landing};
+use crate::calls::{Head, Job, Landed, Landing, Unperformed};
 use crate::client::Client;
 use crate::fault::ClusterFault;
 use crate::hosted_store::HostedStore;
@@ -24,7 +24,7 @@ use crate::summary::{is_news, started_at, summary};
 /// How many folded runs a process keeps. Others are folded again when they are needed.
 const KEPT: usize = 256;
 
-/// What a worker needs of the program: models, tools and the project.
+/// What the dispatcher and workers need of the program: models, tools and the project.
 #[async_trait]
 pub trait Project: Send + Sync {
     /// The services of a run with these settings.
@@ -89,6 +89,8 @@ struct Folded {
     services: Arc<Services>,
     stamp: String,
     started_at: u64,
+    /// The pages of the log that are folded.
+    pages: u64,
 }
 
 impl Folded {
@@ -151,13 +153,18 @@ impl Host {
     }
 
     /// Performs a job, and returns the events of its result. `None` if the run does not wait for it.
-    pub async fn perform(&self, job: &Job, cancel: CancellationToken) -> Result<Option<Vec<Event>>, HostFault> {
+    pub async fn perform(&self, job: &Job, cancel: CancellationToken) -> Result<Option<Vec<Event>>, Unperformed> {
         let slot = self.slot(&job.run);
         let (work, store) = {
             let mut slot = slot.lock().await;
             let waits = |folded: &Folded| folded.run.awaits(&job.effect, job.attempt);
             if !slot.folded.as_ref().is_some_and(waits) {
-                slot.folded = Some(self.fold(&job.run, &slot.store).await?);
+                let known = slot.folded.take();
+                let folded = match known {
+                    Some(known) => self.caught_up(&job.run, known).await,
+                    None => self.fold(&job.run, &slot.store).await,
+                };
+                slot.folded = Some(folded.map_err(|fault| Unperformed { begun: false, why: fault.to_string() })?);
             }
             let work = slot
                 .folded
@@ -166,8 +173,9 @@ impl Host {
             (work, Arc::clone(&slot.store))
         };
         let Some(work) = work else { return Ok(None) };
-        let events = work.await?;
-        store.persist_staged()?;
+        let failed = |why: String| Unperformed { begun: true, why };
+        let events = work.await.map_err(|fault| failed(fault.to_string()))?;
+        store.persist_staged().map_err(|fault| failed(fault.to_string()))?;
         Ok(Some(events))
     }
 
@@ -183,7 +191,15 @@ impl Host {
             let (found, recorded) = (folded.run.position(), head.position);
             return Err(HostFault::Again(format!("the log of {id} has {found} of {recorded} entries")));
         }
-        Ok(Folded { stamp: head.stamp, ..folded })
+        Ok(Folded { stamp: head.stamp, pages: head.pages, ..folded })
+    }
+
+    /// Folds what was recorded since.
+    async fn caught_up(&self, id: &RunId, mut known: Folded) -> Result<Folded, HostFault> {
+        let (head, entries) = self.client.log(id, known.pages).await?;
+        known.run.catch_up(entries)?;
+        (known.stamp, known.pages) = (head.stamp, head.pages);
+        Ok(known)
     }
 
     /// Opens a run on the entries that its store returns.
@@ -199,7 +215,7 @@ impl Host {
         let services = self.project.services(id, &settings, as_store).await.map_err(HostFault::Again)?;
         let services = Arc::new(services);
         let run = HostedRun::open(&services, id)?;
-        Ok(Folded { run, services, stamp: String::new(), started_at })
+        Ok(Folded { run, services, stamp: String::new(), started_at, pages: 0 })
     }
 
     fn slot(&self, id: &RunId) -> Arc<AsyncMutex<Slot>> {

@@ -1,17 +1,19 @@
-//! What the engine calls: the object of a run, the list of runs, the workers and the texts. Each handler is short and
+//! What the engine calls: the object of a run, the list of runs, the work and the texts. Each handler is short and
 //! does the same when the engine repeats it: what may differ happens inside `run`, whose result is recorded.
 
 use std::sync::Arc;
 
 use callsheet_core::events::LogEntry;
 use callsheet_core::nouns::{BlobId, RunId};
+use callsheet_runtime::driver::{Begun, Returned};
 use callsheet_runtime::ports::{RunSummary, StoreFault};
 use restate_sdk::context::RequestTarget;
 use restate_sdk::prelude::*;
 
 use crate::calls::{ALL, Head, INDEX, Job, Landed, Landing, Pages, WORK};
+use crate::desk::End;
 use crate::host::{Host, HostFault};
-use crate::registry::Registry;
+use crate::placement::Placement;
 
 /// The key of a run's state.
 const HEAD: &str = "head";
@@ -69,7 +71,8 @@ impl RunObject {
         }
         for begun in begun {
             let key = format!("{id}/{}", begun.attempt);
-            let job = Job { run: id.clone(), effect: begun.effect, attempt: begun.attempt, once: begun.once };
+            let Begun { effect, attempt, once, needs } = begun;
+            let job = Job { run: id.clone(), effect, attempt, once, needs };
             let target = RequestTarget::service(WORK, "perform");
             ctx.request::<Json<Job>, ()>(target, Json(job)).idempotency_key(key).send();
         }
@@ -150,8 +153,8 @@ impl RunsObject {
     }
 }
 
-/// A worker.
-pub(crate) struct WorkService(pub Arc<Registry>);
+/// The work, which this hands to workers.
+pub(crate) struct WorkService(pub Arc<Placement>);
 
 #[restate_sdk::service(
     name = "CallsheetWork",
@@ -170,21 +173,27 @@ pub(crate) struct WorkService(pub Arc<Registry>);
     )
 )]
 impl WorkService {
+    /// Lasts until the run has the result. Leases and their ends are recorded, so that the same worker goes on when this
+    /// is called again.
     #[handler]
     async fn perform(&self, ctx: Context<'_>, Json(job): Json<Job>) -> Result<(), HandlerError> {
-        let claim = if job.once {
-            let process = self.0.process().to_owned();
-            Some(ctx.run(move || async move { Ok(process) }).name("claim").await?)
-        } else {
-            None
-        };
-        // The result goes to the run directly, not through the journal of this call. If it arrives twice, the run
-        // discards the second one, because it no longer waits for this attempt.
-        let returned = self.0.perform(&job, claim.as_deref()).await.map_err(std::io::Error::other)?;
-        if let Some(returned) = returned {
-            self.0.deliver(&job.run, returned).await?;
+        for number in 1.. {
+            let (placement, wanted) = (Arc::clone(&self.0), job.clone());
+            let claim = move || async move { Ok(Json(placement.desk.claim(&wanted, number).await)) };
+            let Some(lease) = ctx.run(claim).name("claim").await?.into_inner() else { return Ok(()) };
+            let (placement, held) = (Arc::clone(&self.0), job.clone());
+            let hold = move || async move { Ok(Json(placement.hold(&held, &lease).await)) };
+            match ctx.run(hold).name("hold").await?.into_inner() {
+                End::Over => return Ok(()),
+                // It may have begun, so it is not performed again.
+                End::Lost | End::Failed if job.once => {
+                    let returned = Returned { effect: job.effect, attempt: job.attempt, events: None };
+                    let landing = Landing { returned: vec![returned], ..Landing::default() };
+                    return Ok(self.0.client.send_landing(&job.run, &landing).await?);
+                }
+                End::Lost | End::Failed | End::NotBegun => {}
+            }
         }
-        self.0.forget(&job);
         Ok(())
     }
 }

@@ -9,6 +9,8 @@ use callsheet_runtime::ports::{Lock, Posted, RunSummary, Store, StoreFault};
 
 use crate::calls::{ALL, BLOBS, INDEX, Landing};
 use crate::client::{Blocking, Client};
+use crate::desk::WorkerView;
+use crate::door::WORKERS;
 use crate::fault::ClusterFault;
 
 /// The runs of a cluster. A client may begin a run, read all, and leave messages. Only the cluster drives runs.
@@ -21,12 +23,12 @@ pub struct RemoteStore {
 }
 
 impl RemoteStore {
-    /// The runs of the cluster at this address.
+    /// The runs of the cluster at this address. Its token lets clients in.
     ///
     /// # Errors
     /// The address is none, or no thread can be started.
-    pub fn new(address: &str) -> Result<Self, ClusterFault> {
-        let calls = Blocking::new(Client::new(address)?)?;
+    pub fn new(address: &str, token: Option<&str>) -> Result<Self, ClusterFault> {
+        let calls = Blocking::new(Client::new(address, token)?)?;
         Ok(Self { calls, read: Mutex::default(), staged: Mutex::default() })
     }
 
@@ -41,6 +43,14 @@ impl RemoteStore {
     /// There is no such run, or the cluster does not respond.
     pub fn resume(&self, run: &RunId) -> Result<(), ClusterFault> {
         self.land(run, Landing { resume: true, ..Landing::default() })
+    }
+
+    /// The workers of the cluster.
+    ///
+    /// # Errors
+    /// The cluster does not respond.
+    pub fn workers(&self) -> Result<Vec<WorkerView>, ClusterFault> {
+        self.calls.wait(|client| async move { client.ask(WORKERS).await })
     }
 
     fn land(&self, run: &RunId, landing: Landing) -> Result<(), ClusterFault> {

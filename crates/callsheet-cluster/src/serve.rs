@@ -1,65 +1,65 @@
-//! A process that hosts runs and performs effects.
+//! The dispatcher: the process that the engine calls, and that workers and clients call.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use callsheet_runtime::transport_policy::Slots;
 use restate_sdk::endpoint::Endpoint;
-use restate_sdk::http_server::HttpServer;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::blobs::BlobFolder;
-use crate::client::Client;
-use crate::engine::{Addresses, register};
+use crate::door::{Door, router};
+use crate::engine::{Sockets, register};
 use crate::fault::ClusterFault;
 use crate::host::{Host, Project};
 use crate::objects::{BlobsService, RunObject, RunsObject, WorkService};
-use crate::registry::Registry;
+use crate::placement::Placement;
 
-/// What a worker is given.
-pub struct Worker {
-    /// The engine.
-    pub engine: Addresses,
-    /// Where the engine reaches this process. It must stay the same when the process starts again, because the engine
-    /// calls there again for what is in flight.
+/// What a dispatcher is given.
+pub struct Serving {
+    /// The folder of the engine.
+    pub engine: PathBuf,
+    /// Where everybody calls. It must stay the same when the process starts again, because the engine calls there again
+    /// for what is in flight.
     pub listen: SocketAddr,
+    /// What everybody shows.
+    pub token: String,
     /// The folder with the texts of all runs.
     pub blobs: PathBuf,
-    /// Models, tools and the project.
+    /// How many calls each provider takes at the same time, from all workers together.
+    pub slots: Slots,
+    /// Models and the project.
     pub project: Arc<dyn Project>,
-    /// A name that no other process has.
-    pub process: String,
 }
 
 /// Serves until `stop`. `ready` is called when the engine knows this process.
 ///
 /// # Errors
 /// The address cannot be used, or the engine does not respond.
-pub async fn serve(worker: Worker, ready: impl FnOnce(), stop: CancellationToken) -> Result<(), ClusterFault> {
-    let Worker { engine, listen, blobs, project, process } = worker;
-    let client = Client::new(&engine.runs)?;
-    let host = Arc::new(Host::new(client, Arc::new(BlobFolder::new(&blobs)), project));
-    let registry = Registry::new(Arc::clone(&host), process);
+pub async fn serve(serving: Serving, ready: impl FnOnce(), stop: CancellationToken) -> Result<(), ClusterFault> {
+    let Serving { engine, listen, token, blobs, slots, project } = serving;
+    let sockets = Sockets::of(&engine)?;
+    let client = sockets.runs()?;
+    let host = Arc::new(Host::new(client.clone(), Arc::new(BlobFolder::new(&blobs)), project));
+    let placement = Placement::new(client, slots);
     let endpoint = Endpoint::builder()
         .bind(RunObject(Arc::clone(&host)))
         .bind(RunsObject)
-        .bind(WorkService(registry))
+        .bind(WorkService(Arc::clone(&placement)))
         .bind(BlobsService(host))
         .build();
     let listener = TcpListener::bind(listen)
         .await
         .map_err(|error| ClusterFault::Machine { what: listen.to_string(), why: error.to_string() })?;
-    let served = tokio::spawn({
-        let stop = stop.clone();
-        async move { HttpServer::new(endpoint).serve_with_cancel(listener, stop.cancelled_owned()).await }
-    });
-    register(&engine, listen, &stop).await?;
+    let door = Door { token: token.as_str().into(), placement, endpoint };
+    let served = tokio::spawn(async move { axum::serve(listener, router(door)).await });
+    register(&sockets, listen, &token, &stop).await?;
     ready();
-    // The engine calls again for what is in flight, so nothing is waited for. A panic of the server ends the process,
-    // which is started again.
+    // The engine and the workers call again for what is in flight, so nothing is waited for.
     tokio::select! {
         () = stop.cancelled() => Ok(()),
-        served = served => served.map_err(|error| ClusterFault::Engine(format!("the worker's server ended: {error}"))),
+        served = served => Err(ClusterFault::Engine(format!("the server of the dispatcher ended: {served:?}"))),
     }
 }

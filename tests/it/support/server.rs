@@ -3,7 +3,9 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// One answer.
 #[derive(Clone, Debug)]
@@ -23,21 +25,42 @@ pub struct PlayedServer {
     /// `127.0.0.1:PORT`.
     pub host: String,
     received: Arc<Mutex<Vec<Received>>>,
+    crowd: Arc<Crowd>,
+}
+
+/// How many calls are answered at the same time.
+#[derive(Default)]
+struct Crowd {
+    now: AtomicUsize,
+    most: AtomicUsize,
+    takes: Duration,
 }
 
 impl PlayedServer {
     pub fn start(answers: Vec<Answer>) -> Self {
+        Self::slow(answers, Duration::ZERO)
+    }
+
+    /// A server that takes this long for each answer.
+    pub fn slow(answers: Vec<Answer>, takes: Duration) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let host = listener.local_addr().unwrap().to_string();
         let received: Arc<Mutex<Vec<Received>>> = Arc::default();
         let log = Arc::clone(&received);
+        let crowd = Arc::new(Crowd { takes, ..Crowd::default() });
+        let shared = Arc::clone(&crowd);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (answers, log) = (answers.clone(), Arc::clone(&log));
-                std::thread::spawn(move || serve(stream, &answers, &log));
+                let (answers, log, crowd) = (answers.clone(), Arc::clone(&log), Arc::clone(&shared));
+                std::thread::spawn(move || serve(stream, &answers, &log, &crowd));
             }
         });
-        Self { host, received }
+        Self { host, received, crowd }
+    }
+
+    /// The most calls that came before another was answered.
+    pub fn most_at_once(&self) -> usize {
+        self.crowd.most.load(Ordering::SeqCst)
     }
 
     /// The calls of a model so far; what only asks for models is left out.
@@ -46,7 +69,7 @@ impl PlayedServer {
     }
 }
 
-fn serve(mut stream: TcpStream, answers: &[Answer], log: &Mutex<Vec<Received>>) -> Option<()> {
+fn serve(mut stream: TcpStream, answers: &[Answer], log: &Mutex<Vec<Received>>, crowd: &Crowd) -> Option<()> {
     let mut bytes = Vec::new();
     loop {
         let (method, path, body) = request(&mut stream, &mut bytes)?;
@@ -60,6 +83,9 @@ fn serve(mut stream: TcpStream, answers: &[Answer], log: &Mutex<Vec<Received>>) 
             log.push((path, body));
             log.len() - 1
         };
+        crowd.most.fetch_max(crowd.now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        std::thread::sleep(crowd.takes);
+        crowd.now.fetch_sub(1, Ordering::SeqCst);
         send(&mut stream, answers.get(number).or(answers.last())?)?;
     }
 }

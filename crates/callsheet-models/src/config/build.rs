@@ -1,6 +1,6 @@
 //! Builds a model behind the port from settings. Building opens nothing: the first request does.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -183,6 +183,17 @@ fn capabilities(provider: &Provider, model: &str) -> Capabilities {
         temperature: row.is_none_or(|row| row.takes_temperature(model)),
         seed: row.is_none_or(|row| row.seed),
     }
+}
+
+/// The providers that have what they need here: a key, or no need of one. Whether a server answers is not asked.
+pub fn usable(configured: &BTreeMap<String, ProviderSettings>, environment: &dyn Environment) -> BTreeSet<String> {
+    let vendors = super::vendors().iter().map(|vendor| vendor.name.as_str());
+    let names = vendors.chain(configured.keys().map(String::as_str));
+    let has_key =
+        |name: &&str| Provider::resolve(name, configured).is_ok_and(|provider| key(&provider, environment).is_ok());
+    // Models without a server are always there.
+    let own = [Dialect::Scripted, Dialect::Embedded].map(Dialect::as_str);
+    names.filter(has_key).chain(own).map(str::to_owned).collect()
 }
 
 fn key(provider: &Provider, environment: &dyn Environment) -> Result<Option<SecretString>, BuildError> {

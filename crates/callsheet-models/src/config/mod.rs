@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub use build::{BuildError, Environment, ProcessEnvironment, ask_server, build, build_ref, connect};
+pub use build::{BuildError, Environment, ProcessEnvironment, ask_server, build, build_ref, connect, usable};
 pub use model_ref::{ModelRef, ModelRefError};
 pub use prices::{Prices, price_source};
 pub use vendors::{Vendor, vendors};

@@ -6,13 +6,14 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
 
-use callsheet_core::events::{self, Event};
+use callsheet_core::events::{self, Event, LogEntry};
 use callsheet_core::nouns::{RepeatClass, RunId};
 use callsheet_core::record::EffectKey;
 use callsheet_core::run::{Effect, Run};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
+use super::needs::{Needs, needs};
 use super::session::Session;
 use super::{inbox, notified};
 use crate::effects::{EffectResult, Kept, Work, perform, perform_quick};
@@ -28,6 +29,8 @@ pub struct Begun {
     pub attempt: u64,
     /// Whether the effect must not be performed again if a worker began it and is gone.
     pub once: bool,
+    /// What a worker must be able to do.
+    pub needs: Needs,
 }
 
 /// How an effect ended that was performed elsewhere.
@@ -55,16 +58,33 @@ impl HostedRun {
     /// # Errors
     /// The log cannot be read.
     pub fn open(services: &Services, id: &RunId) -> Result<Self, DriveFault> {
-        let (mut run, mut attempts) = (Run::new(), BTreeMap::new());
-        for entry in services.store.read(id, 1)? {
-            run.apply(&entry).map_err(|reject| DriveFault::Replay { n: entry.n, reject })?;
+        let session = Session::open_known(Arc::clone(&services.store), id, Run::new())?;
+        let mut hosted = Self { session, kept: Kept::default(), attempts: BTreeMap::new() };
+        let entries = services.store.read(id, 1)?;
+        hosted.note_attempts(&entries);
+        Ok(hosted)
+    }
+
+    /// Folds entries that another process recorded. Those that are folded already are skipped.
+    ///
+    /// # Errors
+    /// An entry does not fit. The run must then be dropped.
+    pub fn catch_up(&mut self, entries: Vec<LogEntry>) -> Result<(), DriveFault> {
+        let known = self.position();
+        let fresh: Vec<LogEntry> = entries.into_iter().filter(|entry| entry.n > known).collect();
+        self.session.follow(&fresh)?;
+        self.note_attempts(&fresh);
+        Ok(())
+    }
+
+    fn note_attempts(&mut self, entries: &[LogEntry]) {
+        for entry in entries {
             if let Event::Started(events::Started { effect, .. }) = &entry.event {
-                attempts.insert(effect.clone(), entry.n);
+                self.attempts.insert(effect.clone(), entry.n);
             }
         }
-        attempts.retain(|key, _| run.is_in_flight(key));
-        let session = Session::open_known(Arc::clone(&services.store), id, run)?;
-        Ok(Self { session, kept: Kept::default(), attempts })
+        let run = self.session.run();
+        self.attempts.retain(|key, _| run.is_in_flight(key));
     }
 
     /// The machine.
@@ -225,7 +245,8 @@ impl HostedRun {
                 self.session.note(services, events);
             }
         } else {
-            begun.push(Begun { once: is_once(self.run(), &effect), effect: key, attempt });
+            let needs = needs(services, self.run(), &effect);
+            begun.push(Begun { once: is_once(self.run(), &effect), effect: key, attempt, needs });
         }
         Ok(true)
     }

@@ -10,6 +10,7 @@ mod begin;
 mod edits;
 mod hosted;
 mod inbox;
+mod needs;
 mod notified;
 mod reopen;
 mod retry;
@@ -22,6 +23,7 @@ mod writer;
 
 pub use begin::{EntrySpec, begin, begin_in};
 pub use hosted::{Begun, HostedRun, Returned};
+pub use needs::Needs;
 pub use reopen::{ResumeKind, apply_edit_if_idle, only_asks, reopen};
 pub use session::Session;
 pub use template_files::{EditedTree, edited_trees};

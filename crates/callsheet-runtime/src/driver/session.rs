@@ -145,6 +145,14 @@ impl Session {
         Ok(())
     }
 
+    /// Folds entries that another process recorded.
+    ///
+    /// # Errors
+    /// An entry does not fit.
+    pub(crate) fn follow(&mut self, entries: &[LogEntry]) -> Result<(), DriveFault> {
+        self.writer.follow(entries)
+    }
+
     /// Updates the files for people. The content of a sheet is recorded before it is written, and a sheet that contains
     /// a person's words is left alone (spec 2.18).
     pub(crate) fn write_views(&mut self, services: &Services) -> Result<(), DriveFault> {

@@ -103,6 +103,18 @@ impl RunWriter {
         Ok(entries)
     }
 
+    /// Folds entries that are in the log already, from the first one that is not folded.
+    ///
+    /// # Errors
+    /// An entry does not fit. The machine is then behind the log, and the writer must be dropped.
+    pub fn follow(&mut self, entries: &[LogEntry]) -> Result<(), DriveFault> {
+        for entry in entries {
+            self.run.apply(entry).map_err(|reject| DriveFault::Replay { n: entry.n, reject })?;
+            (self.entries, self.last_at) = (entry.n, entry.at);
+        }
+        Ok(())
+    }
+
     /// Releases the run. Dropping a writer does the same.
     pub fn close(&mut self) {
         if let Err(fault) = self.store.unlock(&self.lock) {

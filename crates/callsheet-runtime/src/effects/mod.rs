@@ -33,6 +33,7 @@ pub(crate) use gate::report_invalid;
 pub(crate) use gate_view::pending;
 pub use gate_view::{OpenQuestion, gate_view, open_gates, open_questions, part_fault};
 pub use hooks::{HookRefusal, ask_hooks};
+pub(crate) use model::models_of;
 pub use model::unpriced_words;
 pub(crate) use work::{Completion, EffectFuture, EffectResult, Work};
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use callsheet_core::events::{self, Event};
-use callsheet_core::nouns::SkillMode;
+use callsheet_core::nouns::{SkillMode, SkillPolicy};
 use callsheet_core::record::{CallFault, CallKey, CallSizes, StopReason, Tree, Usage};
 use callsheet_core::run::{ModelCall, Run};
 
@@ -27,10 +27,8 @@ use crate::services::Services;
 const SILENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn ask(work: Work, run: &Run, asked: ModelCall) -> EffectFuture {
-    let wish = asked.key.task.as_ref().and_then(|slug| run.task(slug)).and_then(|task| task.skill.as_ref());
-    let wishes: Vec<&str> =
-        wish.iter().flat_map(|skill| skill.model.iter().chain(&skill.fallbacks)).map(String::as_str).collect();
-    let models = match work.services.models.models(asked.key.phase, &wishes) {
+    let wish = wish(run, &asked);
+    let models = match models_of(&work.services, run, &asked) {
         Ok(models) => models,
         Err(fault) => return ready(Ok(vec![failed(asked.key, &fault, 0).into()])),
     };
@@ -59,6 +57,19 @@ pub(crate) fn ask(work: Work, run: &Run, asked: ModelCall) -> EffectFuture {
         let end = first_that_answers(&work, &asked, prepared, &policy, accepts).await?;
         Ok(EffectResult::Events(vec![end.into()]))
     })
+}
+
+/// The skill of the task that asks.
+fn wish<'a>(run: &'a Run, asked: &ModelCall) -> Option<&'a SkillPolicy> {
+    asked.key.task.as_ref().and_then(|slug| run.task(slug)).and_then(|task| task.skill.as_ref())
+}
+
+/// The models that a call may ask, in their order.
+pub(crate) fn models_of(services: &Services, run: &Run, asked: &ModelCall) -> Result<Vec<Arc<dyn Model>>, ModelFault> {
+    let wish = wish(run, asked);
+    let wishes: Vec<&str> =
+        wish.iter().flat_map(|skill| skill.model.iter().chain(&skill.fallbacks)).map(String::as_str).collect();
+    services.models.models(asked.key.phase, &wishes)
 }
 
 /// Whether the run or a task of its tree has a limit of cost.

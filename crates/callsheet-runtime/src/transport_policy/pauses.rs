@@ -4,11 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::SharedSlots;
 use crate::ports::Clock;
 
 /// The pauses of all providers. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct Pauses(Arc<Mutex<BTreeMap<String, Pause>>>);
+pub struct Pauses {
+    by_provider: Arc<Mutex<BTreeMap<String, Pause>>>,
+    shared: Option<Arc<dyn SharedSlots>>,
+}
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Pause {
@@ -21,6 +25,20 @@ struct Pause {
 }
 
 impl Pauses {
+    /// Pauses of which other processes hear.
+    pub fn shared(shared: Arc<dyn SharedSlots>) -> Self {
+        Self { shared: Some(shared), ..Self::default() }
+    }
+
+    /// Records that the provider asks to wait, and tells other processes that share its slots. A longer pause stays.
+    /// Returns when it ends.
+    pub fn request(&self, provider: &str, wait: Duration, now_ms: u64) -> u64 {
+        let until = now_ms.saturating_add(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+        self.extend(provider, until);
+        self.shared.iter().for_each(|shared| shared.paused(provider, wait));
+        until
+    }
+
     /// How long a call to this provider must wait now.
     pub fn left(&self, provider: &str, now_ms: u64) -> Duration {
         let until = self.locked().get(provider).map_or(0, |pause| pause.until_ms);
@@ -69,7 +87,7 @@ impl Pauses {
     }
 
     fn locked(&self) -> MutexGuard<'_, BTreeMap<String, Pause>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.by_provider.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -109,8 +109,7 @@ where
                 let now = line.clock.now_ms();
                 let row = line.pauses.in_a_row(line.provider, sent_ms, now);
                 let wait = wait.unwrap_or_else(|| policy.wait(row, draw()));
-                let until = now.saturating_add(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
-                line.pauses.extend(line.provider, until);
+                let until = line.pauses.request(line.provider, wait, now);
                 let given_up = policy.has_other && refusals >= policy.sends;
                 if given_up || until >= line.until_ms {
                     let message =

@@ -2,6 +2,7 @@
 //! first is served first, even if another had its prompt ready sooner. So a server with one slot works through a sheet
 //! in its order.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::Pauses;
+use super::{Pauses, SharedSlots};
+use crate::ports::{Clock, SystemClock};
 
 /// The pools of all providers. Cheap to clone; clones share the pools.
 #[derive(Clone, Debug)]
@@ -19,6 +21,7 @@ pub struct Slots {
     pools: Pools,
     turns: Arc<AtomicU64>,
     pauses: Pauses,
+    shared: Option<Arc<dyn SharedSlots>>,
 }
 
 type Pools = Arc<Mutex<BTreeMap<String, Pool>>>;
@@ -38,6 +41,8 @@ pub struct Turn(u64);
 pub struct Permit {
     provider: String,
     pools: Pools,
+    /// The slot of pools in another process, in place of one of these.
+    elsewhere: Option<Box<dyn Any + Send + Sync>>,
 }
 
 impl Slots {
@@ -50,7 +55,14 @@ impl Slots {
             pools: Arc::default(),
             turns: Arc::default(),
             pauses: Pauses::default(),
+            shared: None,
         }
+    }
+
+    /// The pools that another process keeps for several.
+    pub fn shared(shared: Arc<dyn SharedSlots>) -> Self {
+        let pauses = Pauses::shared(Arc::clone(&shared));
+        Self { pauses, shared: Some(shared), ..Self::new(BTreeMap::new(), 1) }
     }
 
     /// The pauses that providers requested.
@@ -69,13 +81,23 @@ impl Slots {
     /// # Errors
     /// `None` if cancelled.
     pub async fn acquire(&self, provider: &str, turn: Turn, cancel: &CancellationToken) -> Option<Permit> {
+        if let Some(shared) = &self.shared {
+            let (held, pause) = shared.acquire(provider, cancel).await?;
+            self.pauses.extend(
+                provider,
+                SystemClock.now_ms().saturating_add(u64::try_from(pause.as_millis()).unwrap_or(u64::MAX)),
+            );
+            let pools = Arc::clone(&self.pools);
+            return Some(Permit { provider: provider.to_owned(), pools, elsewhere: Some(held) });
+        }
         let (sender, served) = oneshot::channel();
         {
             let mut pools = locked(&self.pools);
             let pool = pools.entry(provider.to_owned()).or_insert_with(|| self.new_pool(provider));
             if pool.free > 0 {
                 pool.free -= 1;
-                return Some(Permit { provider: provider.to_owned(), pools: Arc::clone(&self.pools) });
+                let pools = Arc::clone(&self.pools);
+                return Some(Permit { provider: provider.to_owned(), pools, elsewhere: None });
             }
             pool.waiting.insert(turn, sender);
         }
@@ -96,7 +118,8 @@ impl Slots {
         Pool { free: self.size(provider), waiting: BTreeMap::new() }
     }
 
-    fn size(&self, provider: &str) -> usize {
+    /// Slots of a provider, free or not.
+    pub fn size(&self, provider: &str) -> usize {
         self.sizes.get(provider).copied().unwrap_or(self.default).max(1)
     }
 }
@@ -104,6 +127,9 @@ impl Slots {
 impl Drop for Permit {
     /// The slot goes to the first waiting caller, or becomes free.
     fn drop(&mut self) {
+        if self.elsewhere.is_some() {
+            return;
+        }
         let next = {
             let mut pools = locked(&self.pools);
             let Some(pool) = pools.get_mut(&self.provider) else { return };
@@ -114,7 +140,8 @@ impl Drop for Permit {
         };
         if let Some((_, waiting)) = next {
             // A caller that has just left returns the slot, which drops it once more.
-            drop(waiting.send(Self { provider: std::mem::take(&mut self.provider), pools: Arc::clone(&self.pools) }));
+            let (provider, pools) = (std::mem::take(&mut self.provider), Arc::clone(&self.pools));
+            drop(waiting.send(Self { provider, pools, elsewhere: None }));
         }
     }
 }

@@ -1,0 +1,149 @@
+//! A process that performs effects. It asks the dispatcher for work, and keeps a result until the dispatcher has taken it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use callsheet_core::events::Event;
+use tokio_util::sync::CancellationToken;
+
+use crate::blobs::BlobFolder;
+use crate::calls::{Done, Job, Key, Lease, Offer, Take, Taken, Unperformed};
+use crate::client::Client;
+use crate::door::{DONE, LEAVE, TAKE};
+use crate::fault::ClusterFault;
+use crate::host::{Host, Project};
+use crate::limits::WorkerSlots;
+
+/// How long a worker waits before it calls a dispatcher again that does not respond.
+const AGAIN: Duration = Duration::from_millis(300);
+/// How long a worker that ends waits for the dispatcher.
+const GOODBYE: Duration = Duration::from_secs(1);
+
+/// What a worker is given.
+pub struct Worker {
+    /// The address of the cluster.
+    pub address: String,
+    /// Its token.
+    pub token: String,
+    /// A name of this worker. A process that starts again takes it over from the one before.
+    pub name: String,
+    /// A name that no other process has, the one of `slots`.
+    pub process: String,
+    /// What it can do.
+    pub offer: Offer,
+    /// The slots of providers, which its services use.
+    pub slots: WorkerSlots,
+    /// The folder with the texts of all runs.
+    pub blobs: PathBuf,
+    /// Models, tools and the project.
+    pub project: Arc<dyn Project>,
+}
+
+/// Work in progress, or with a result that the dispatcher has not taken yet.
+struct Live {
+    number: u32,
+    cancel: CancellationToken,
+}
+
+struct Hands {
+    host: Host,
+    process: String,
+    live: Mutex<BTreeMap<Key, Live>>,
+}
+
+/// Works until `stop`. `ready` is called when the dispatcher has answered for the first time.
+///
+/// # Errors
+/// The token is wrong, or another worker has taken over the name.
+pub async fn work(worker: Worker, ready: impl FnOnce(), stop: CancellationToken) -> Result<(), ClusterFault> {
+    let Worker { address, token, name, process, offer, slots, blobs, project } = worker;
+    let client = Client::new(&address, Some(&token))?;
+    let host = Host::new(client.clone(), Arc::new(BlobFolder::new(&blobs)), project);
+    let hands = Arc::new(Hands { host, process: process.clone(), live: Mutex::default() });
+    let mut ready = Some(ready);
+    loop {
+        let has = hands.live().iter().map(|(key, live)| (key.clone(), live.number)).collect();
+        let (name, process) = (name.clone(), process.clone());
+        let asks = Take { name, process, offer: offer.clone(), has, slots: slots.held() };
+        let answer = tokio::select! {
+            answer = client.call::<Taken>(TAKE, &asks) => answer,
+            () = stop.cancelled() => break,
+        };
+        match answer {
+            Ok(Taken { begin, drop }) => {
+                ready.take().into_iter().for_each(|ready| ready());
+                drop.iter().for_each(|key| hands.drop_work(key));
+                begin.into_iter().for_each(|(job, number)| hands.begin(job, number));
+            }
+            Err(fault @ (ClusterFault::NoEntry(_) | ClusterFault::Replaced)) => return Err(fault),
+            Err(fault) => {
+                tracing::debug!(%fault, "the dispatcher does not respond");
+                tokio::select! {
+                    () = tokio::time::sleep(AGAIN) => {}
+                    () = stop.cancelled() => break,
+                }
+            }
+        }
+    }
+    // If this does not arrive, the dispatcher notices the silence.
+    let _silent = tokio::time::timeout(GOODBYE, client.call::<bool>(LEAVE, &process)).await;
+    Ok(())
+}
+
+impl Hands {
+    fn live(&self) -> MutexGuard<'_, BTreeMap<Key, Live>> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn drop_work(&self, key: &Key) {
+        let dropped = self.live().remove(key);
+        dropped.inspect(|live| live.cancel.cancel());
+    }
+
+    fn begin(self: &Arc<Self>, job: Job, number: u32) {
+        let key = job.key();
+        let cancel = CancellationToken::new();
+        let before = self.live().insert(key.clone(), Live { number, cancel: cancel.clone() });
+        before.inspect(|live| live.cancel.cancel());
+        let hands = Arc::clone(self);
+        tokio::spawn(async move {
+            let performed = tokio::spawn({
+                let (hands, job, cancel) = (Arc::clone(&hands), job.clone(), cancel.clone());
+                async move { hands.host.perform(&job, cancel).await }
+            });
+            let result = performed
+                .await
+                .unwrap_or_else(|error| Err(Unperformed { begun: true, why: format!("the work crashed: {error}") }));
+            hands.give(job, number, result, &cancel).await;
+            let mut live = hands.live();
+            if live.get(&key).is_some_and(|live| live.number == number) {
+                live.remove(&key);
+            }
+        });
+    }
+
+    /// Gives a result to the dispatcher, again and again until it has taken or refused it.
+    async fn give(
+        &self,
+        job: Job,
+        number: u32,
+        result: Result<Option<Vec<Event>>, Unperformed>,
+        cancel: &CancellationToken,
+    ) {
+        let lease = Lease { process: self.process.clone(), number };
+        let done = Done { job, lease, result };
+        while !cancel.is_cancelled() {
+            match self.host.client().call::<bool>(DONE, &done).await {
+                Ok(true) => return,
+                Ok(false) => {
+                    tracing::info!(run = %done.job.run, attempt = done.job.attempt, "a late result was refused");
+                    return;
+                }
+                Err(fault) => tracing::debug!(%fault, "the dispatcher has not taken a result yet"),
+            }
+            tokio::time::sleep(AGAIN).await;
+        }
+    }
+}

@@ -36,6 +36,7 @@ mod e2e_killed;
 mod e2e_loops;
 mod e2e_lsp;
 mod e2e_mcp;
+mod e2e_mcp_asks;
 mod e2e_mcp_borders;
 mod e2e_mcp_served;
 mod e2e_model_test;

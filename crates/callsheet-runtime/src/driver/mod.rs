@@ -76,8 +76,10 @@ pub async fn drive(
         let input = serde_json::json!({ "run": driver.session.run().id(), "outcome": outcome });
         after_tasks::tell(Arc::clone(&driver.services), HookPoint::RunEnd, input).await;
     }
+    driver.services.held_calls.end();
     let ends = driver.services.tools.values().cloned().map(|tool| async move { tool.end().await });
     ends.collect::<JoinSet<()>>().join_all().await;
+    driver.services.pages.end().await;
     let written = driver.session.write_views(&driver.services);
     driver.session.close();
     let ended = ended.and_then(|outcome| written.map(|()| outcome));

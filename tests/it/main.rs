@@ -33,6 +33,7 @@ mod e2e_inputs;
 mod e2e_interrupted;
 mod e2e_joins;
 mod e2e_killed;
+mod e2e_log;
 mod e2e_loops;
 mod e2e_lsp;
 mod e2e_mcp;

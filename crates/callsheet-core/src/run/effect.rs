@@ -187,6 +187,27 @@ impl Effect {
         }
     }
 
+    /// The name of this kind of work, for logs.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::AskModel(_) => "ask_model",
+            Self::ReadReply(_) => "read_reply",
+            Self::CheckReferences { .. } => "check_references",
+            Self::RunTool { .. } => "run_tool",
+            Self::MountTemplate { .. } => "mount_template",
+            Self::ReturnTemplate { .. } => "return_template",
+            Self::MergeByCode { .. } => "merge_by_code",
+            Self::Evaluate { .. } => "evaluate",
+            Self::Retrieve { .. } => "retrieve",
+            Self::AskApproval(_) => "ask_approval",
+            Self::AskPerson { .. } => "ask_person",
+            Self::TryChanges { .. } => "try_changes",
+            Self::ApplyChanges { .. } => "apply_changes",
+            Self::RollBack { .. } => "roll_back",
+            Self::Conclude(_) => "conclude",
+        }
+    }
+
     /// Whether the effect has this key.
     pub fn has_key(&self, key: &EffectKey) -> bool {
         match (self, key) {

@@ -283,23 +283,14 @@ impl Turn<'_> {
             let path = self.project.folder().join(&file.path);
             let left = || until.saturating_duration_since(Instant::now());
             // The disk has the new text, so an editor that sends another text has the file open.
-            match self.editor.text_of(&path, left()) {
-                Some(shown) if shown == after => {}
-                None => {}
-                Some(shown) if Some(&shown) == before.as_ref() => {
-                    if !self.editor.write(&path, &after, left()) {
-                        let words = format!("{}: the editor did not take the change, which is on disk", file.path);
-                        self.editor.tell([progress(&words)]);
-                    }
-                }
-                Some(_) => {
-                    let words = format!(
-                        "{} has changes in the editor that are not saved. The approved change is on disk, and the \
-                         editor keeps its text.",
-                        file.path
-                    );
-                    self.editor.tell([message(&words)]);
-                }
+            let Some(shown) = self.editor.text_of(&path, left()).filter(|shown| *shown != after) else { continue };
+            if Some(shown) != before {
+                let kept = "has changes in the editor that are not saved. The approved change is on disk, and the editor \
+                            keeps its text.";
+                self.editor.tell([message(&format!("{} {kept}", file.path))]);
+            } else if !self.editor.write(&path, &after, left()) {
+                let words = format!("{}: the editor did not take the change, which is on disk", file.path);
+                self.editor.tell([progress(&words)]);
             }
         }
     }

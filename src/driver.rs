@@ -34,6 +34,7 @@ impl Driver {
         let mut child = Command::new(std::env::current_exe().map_err(failed)?)
             .arg(DRIVE)
             .args(arguments)
+            .envs(crate::log::inherited())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(errors.try_clone().map_err(failed)?)

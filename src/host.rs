@@ -109,6 +109,7 @@ impl Host for Program {
         };
         let words = tempfile::tempfile().map_err(failed)?;
         let mut process = Command::new(std::env::current_exe().map_err(failed)?);
+        process.envs(crate::log::inherited());
         process.arg("-C").arg(&self.setup.project).args(["resume", run.as_str(), "--plain"]);
         process
             .stdin(Stdio::null())

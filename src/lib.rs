@@ -30,6 +30,7 @@ mod driver;
 mod host;
 mod left_out;
 mod library;
+mod log;
 pub mod models;
 mod notify;
 mod place;

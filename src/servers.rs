@@ -8,8 +8,8 @@ use std::time::Duration;
 use callsheet_core::nouns::BlobId;
 use callsheet_core::visible::visible_line;
 use callsheet_mcp::{
-    DeclaredTool, Files, Ground, McpJson, Reach, Server, ServerAddress, ServerProgram, ServerSettings, canonical_name,
-    is_secret_header, is_shared, read_mcp_json, server_tools,
+    DeclaredTool, Files, Ground, McpJson, Reach, Server, ServerAddress, ServerProgram, ServerResources, ServerSettings,
+    canonical_name, is_secret_header, is_shared, read_mcp_json, server_tools,
 };
 use callsheet_runtime::grants::command_text;
 use callsheet_runtime::paths::read_regular;
@@ -136,15 +136,18 @@ fn usable(server: &str, tools: Vec<DeclaredTool>) -> Vec<DeclaredTool> {
     tools.into_iter().filter(alone).collect()
 }
 
-/// The confirmed tools of all servers, for a run.
-pub fn tools(setup: &Setup) -> Vec<Arc<dyn Tool>> {
-    let known = servers(setup).known.into_iter();
-    let tools = |known: KnownServer| {
+/// The confirmed tools of all servers, and their resources, for a run. Starts no server.
+pub fn connected(setup: &Setup) -> (Vec<Arc<dyn Tool>>, ServerResources) {
+    let mut all = Vec::new();
+    let mut tools = Vec::new();
+    for known in servers(setup).known {
         // A list that cannot be read confirms nothing, which `notices` says.
-        let Confirmed { files, tools } = known.confirmed(setup).unwrap_or_default();
-        server_tools(known.server(setup, files), tools)
-    };
-    known.flat_map(tools).collect()
+        let Confirmed { files, tools: confirmed } = known.confirmed(setup).unwrap_or_default();
+        let server = Arc::new(known.server(setup, files));
+        tools.extend(server_tools(&server, confirmed));
+        all.push(server);
+    }
+    (tools, ServerResources::new(all))
 }
 
 /// What a person should know before a run: which servers cannot be used, and whether nothing is confirmed.

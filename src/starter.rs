@@ -59,13 +59,16 @@ impl Starter {
     }
 }
 
-/// The arguments of `callsheet run` for a new run, and its standard input, which the argument `-` stands for.
+/// The command for a new run with its arguments, and its standard input, which the argument `-` stands for.
 fn given(what: NewRun) -> Result<(Vec<OsString>, Option<String>), Refusal> {
+    let words = |words: &[&str]| words.iter().map(OsString::from).collect();
     match what {
-        NewRun::Request(request) => Ok((vec!["-".into()], Some(request))),
-        NewRun::Sheet(text) => Ok((vec!["--sheet".into(), "-".into()], Some(text))),
+        NewRun::Request(request) => Ok((words(&["run", "-"]), Some(request))),
+        NewRun::Plan(request) => Ok((words(&["plan", "-", "--output", "-"]), Some(request))),
+        NewRun::Sheet(text) => Ok((words(&["run", "--sheet", "-"]), Some(text))),
         NewRun::Template { name, values } => {
-            let mut arguments = vec![format!("--template={name}").into()];
+            let mut arguments: Vec<OsString> = words(&["run"]);
+            arguments.push(format!("--template={name}").into());
             for (input, value) in values {
                 if !is_ident(&input) {
                     let what = format!("`{}` is not the name of an input", visible_line(&input));
@@ -86,7 +89,7 @@ impl RunStarter for Starter {
     fn start(&self, what: NewRun) -> Result<RunId, Refusal> {
         let (of_run, input) = given(what)?;
         let place = self.room()?;
-        let mut arguments: Vec<OsString> = vec!["-C".into(), self.setup.project.clone().into(), "run".into()];
+        let mut arguments: Vec<OsString> = vec!["-C".into(), self.setup.project.clone().into()];
         arguments.extend(of_run);
         let (run, mut driver) = begun(Driver::start(&arguments, input.as_deref())?)?;
         // The record has everything that the process reports from now on, so its messages are dropped. The driver is

@@ -11,7 +11,7 @@ use callsheet_core::symbols::Coloured;
 use callsheet_format::prompt::Templates;
 use callsheet_runtime::paths::{Granted, Workspace, read_regular};
 use callsheet_runtime::ports::{
-    Attendance, Documents, Fetch, ModelSource, Observer, Outline, Signal, Store, Tool, Unattended,
+    Attendance, Documents, Fetch, ModelSource, Observer, Outline, Resources, Signal, Store, Tool, Unattended,
 };
 use callsheet_runtime::prompts::{LoadedPrompts, PromptDirs, load_prompts};
 use callsheet_runtime::references::{Pages, edited_last};
@@ -76,18 +76,19 @@ pub fn services(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -
         files,
         kept: kept.clone(),
     };
+    let (of_servers, resources) = of_servers(setup);
     let fetch: Arc<dyn Fetch> = Arc::new(HttpFetch::new(HttpSettings::default()));
     Ok(Services {
         attendance: parts.attendance,
         grants: Arc::new(setup.grants()),
         slots: Slots::new(parts.slots, 1),
-        tools: tools(setup)?,
+        tools: tools(setup, of_servers)?,
         process_tools: callsheet_tools::scripts(),
         hooks: hooks(setup),
         disabled_tools: setup.config.list("tools.disabled").into_iter().collect(),
         outline: outline(),
         documents: documents(),
-        pages: Pages::new(Some(Arc::clone(&fetch)), Some(kept)),
+        pages: Pages::new(Some(Arc::clone(&fetch)), Some(kept)).with_resources(resources),
         fetch: Some(fetch),
         skill_dirs: skill_dirs(setup),
         templates: prompts.templates,
@@ -232,20 +233,21 @@ pub fn subtask_tools(setup: &Setup) -> Result<BTreeMap<String, SubtaskTool>, Fai
 
 /// The specifications of the built-in tools and of the tools of MCP servers that the user confirmed.
 pub fn tool_specs(setup: &Setup) -> Vec<ToolSpec> {
-    let tools = callsheet_tools::registry().into_iter().chain(tools_of_servers(setup));
+    let tools = callsheet_tools::registry().into_iter().chain(of_servers(setup).0);
     tools.map(|tool: Arc<dyn Tool>| tool.spec().clone()).collect()
 }
 
-/// Tools of MCP servers that the user confirmed. Starts no server.
+/// Tools of MCP servers that the user confirmed, and the resources of these servers. Starts no server.
 #[cfg(feature = "mcp")]
-fn tools_of_servers(setup: &Setup) -> Vec<Arc<dyn Tool>> {
-    crate::servers::tools(setup)
+fn of_servers(setup: &Setup) -> (Vec<Arc<dyn Tool>>, Arc<dyn Resources>) {
+    let (tools, resources) = crate::servers::connected(setup);
+    (tools, Arc::new(resources))
 }
 
-/// Tools of MCP servers: this build knows none.
+/// This build knows no servers.
 #[cfg(not(feature = "mcp"))]
-fn tools_of_servers(_setup: &Setup) -> Vec<Arc<dyn Tool>> {
-    Vec::new()
+fn of_servers(_setup: &Setup) -> (Vec<Arc<dyn Tool>>, Arc<dyn Resources>) {
+    (Vec::new(), Arc::new(callsheet_runtime::ports::NoResources))
 }
 
 /// The names of other kinds of calls.
@@ -328,11 +330,11 @@ pub fn prompt_dirs(setup: &Setup) -> PromptDirs {
     PromptDirs { project: Some(setup.project.clone()), user, trusted: setup.trusted() }
 }
 
-/// The registered tools by name.
-fn tools(setup: &Setup) -> Result<BTreeMap<String, Arc<dyn Tool>>, Failure> {
+/// The registered tools by name, with these tools of servers.
+fn tools(setup: &Setup, of_servers: Vec<Arc<dyn Tool>>) -> Result<BTreeMap<String, Arc<dyn Tool>>, Failure> {
     let subtasks = subtask_tools(setup)?;
     let subtasks = subtasks.iter().map(|(name, tool)| callsheet_tools::subtask_tool(name, &tool.description));
-    let all = tools_of_servers(setup).into_iter().chain(callsheet_tools::registry()).chain(subtasks);
+    let all = of_servers.into_iter().chain(callsheet_tools::registry()).chain(subtasks);
     Ok(all.map(|tool: Arc<dyn Tool>| (tool.spec().name.clone(), tool)).collect())
 }
 

@@ -27,6 +27,10 @@ pub struct Cli {
     #[arg(long, global = true)]
     pub json: bool,
 
+    /// Write a log to this file, a JSON object per line; CALLSHEET_LOG says what is logged, by default `info`.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+
     /// Print more details to stderr; `-vv` prints everything.
     #[arg(long, short, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,

@@ -1,7 +1,7 @@
 //! `acp`: Callsheet as an agent in editors, over stdin and stdout (spec 13.8).
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use callsheet_acp::{Driving, Project, Said, Work, Workplace};
@@ -29,7 +29,7 @@ pub(super) fn acp(cli: &Cli) -> Result<Exit, Failure> {
     }
     let runtime = super::runtime()?;
     runtime.block_on(async {
-        let served = callsheet_acp::serve(Arc::new(Folders { verbose: cli.verbose })).await;
+        let served = callsheet_acp::serve(Arc::new(Folders { verbose: cli.verbose, log: cli.log.clone() })).await;
         served.map_err(|error| Failure::usage(format!("the editor does not speak ACP: {error}"), ""))
     })?;
     Ok(Exit::Complete)
@@ -38,11 +38,19 @@ pub(super) fn acp(cli: &Cli) -> Result<Exit, Failure> {
 /// Opens the project folders that an editor names.
 struct Folders {
     verbose: u8,
+    log: Option<PathBuf>,
 }
 
 impl Workplace for Folders {
     fn open(&self, folder: &Path) -> Result<Arc<dyn Project>, String> {
-        let cli = Cli { command: None, project: Some(folder.to_owned()), on: None, json: false, verbose: self.verbose };
+        let cli = Cli {
+            command: None,
+            project: Some(folder.to_owned()),
+            on: None,
+            json: false,
+            log: self.log.clone(),
+            verbose: self.verbose,
+        };
         let setup = Setup { here: None, ..Setup::new(&cli, Vec::new()).map_err(words)? };
         let runs = Arc::new(setup.runs());
         Ok(Arc::new(Opened { setup, runs }))

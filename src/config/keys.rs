@@ -163,6 +163,7 @@ pub const KEYS: &[Key] = &[
     own("mcp.*.read", Kind::List, "tools of the server that only read; calls of all others wait for your approval"),
     own("mcp.*.start_seconds", Kind::AtLeastOne, "seconds that the server may take to start; default 60"),
     guarded("read_roots", Kind::List, "folders outside the project that tasks may read"),
+    own("log.file", Kind::Text, "file for a log of JSON lines; CALLSHEET_LOG says what is logged; default none"),
     own(
         "notify",
         Kind::List,

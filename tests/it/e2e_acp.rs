@@ -2,6 +2,7 @@
 #![cfg(feature = "acp")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -15,7 +16,7 @@ use agent_client_protocol::v1::schema::{
     ListSessionsRequest, LoadSessionRequest, NewSessionRequest, PlanEntryStatus, PromptRequest, ReadTextFileRequest,
     ReadTextFileResponse, RequestPermissionOutcome, RequestPermissionRequest, RequestPermissionResponse, ResourceLink,
     SelectedPermissionOutcome, SessionId, SessionNotification, SessionUpdate, StopReason, TextContent, ToolCallContent,
-    ToolCallStatus, ToolKind,
+    ToolCallStatus, ToolKind, WriteTextFileRequest, WriteTextFileResponse,
 };
 use agent_client_protocol::{Agent, Client, Error, Lines, Responder, V1, on_receive_notification, on_receive_request};
 use futures_util::{SinkExt, StreamExt};
@@ -25,13 +26,17 @@ use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec};
 use crate::support::garden::TestProject;
 
 /// What the person chooses when they are asked. `None` is no choice, and `wait` is no answer at all.
-type Choice = Option<&'static str>;
+pub(super) type Choice = Option<&'static str>;
 
 /// What an editor saw.
 #[derive(Clone, Default)]
-struct Seen {
+pub(super) struct Seen {
     updates: Arc<Mutex<Vec<SessionUpdate>>>,
     asked: Arc<Mutex<Vec<RequestPermissionRequest>>>,
+    /// The texts of open files.
+    pub(super) buffers: Arc<Mutex<BTreeMap<PathBuf, String>>>,
+    /// The files that the agent has written.
+    pub(super) written: Arc<Mutex<Vec<PathBuf>>>,
     /// Questions that are not answered.
     open: Arc<Mutex<Vec<Responder<RequestPermissionResponse, V1>>>>,
 }
@@ -46,14 +51,14 @@ impl Seen {
         updates.iter().filter_map(&part).filter_map(text).collect()
     }
 
-    fn answers(&self) -> String {
+    pub(super) fn answers(&self) -> String {
         self.text(|update| match update {
             SessionUpdate::AgentMessageChunk(chunk) => Some(&chunk.content),
             _ => None,
         })
     }
 
-    fn progress(&self) -> String {
+    pub(super) fn progress(&self) -> String {
         self.text(|update| match update {
             SessionUpdate::AgentThoughtChunk(chunk) => Some(&chunk.content),
             _ => None,
@@ -90,15 +95,34 @@ impl Seen {
         states.collect()
     }
 
+    /// Answers a question as the person would.
+    fn choose(
+        &self,
+        choice: Choice,
+        request: RequestPermissionRequest,
+        responder: Responder<RequestPermissionResponse, V1>,
+    ) -> Result<(), Error> {
+        self.asked.lock().unwrap().push(request);
+        let outcome = match choice {
+            Some("wait") => {
+                self.open.lock().unwrap().push(responder);
+                return Ok(());
+            }
+            Some(option) => RequestPermissionOutcome::Selected(SelectedPermissionOutcome::new(option)),
+            None => RequestPermissionOutcome::Cancelled,
+        };
+        responder.respond(RequestPermissionResponse::new(outcome))
+    }
+
     fn asked(&self) -> usize {
         self.asked.lock().unwrap().len()
     }
 
-    fn clear(&self) {
+    pub(super) fn clear(&self) {
         self.updates.lock().unwrap().clear();
     }
 
-    async fn until(&self, is_seen: impl Fn(&Self) -> bool) {
+    pub(super) async fn until(&self, is_seen: impl Fn(&Self) -> bool) {
         while !is_seen(self) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
@@ -106,13 +130,13 @@ impl Seen {
 }
 
 /// An editor with a session.
-struct Editor {
+pub(super) struct Editor {
     agent: ConnectionTo<Agent>,
-    seen: Seen,
+    pub(super) seen: Seen,
 }
 
 impl Editor {
-    async fn new_session(&self, garden: &TestProject) -> SessionId {
+    pub(super) async fn new_session(&self, garden: &TestProject) -> SessionId {
         self.agent.send_request(NewSessionRequest::new(garden.project())).block_task().await.unwrap().session_id
     }
 
@@ -126,22 +150,33 @@ impl Editor {
         self.agent.send_request(request).block_task().await.map(|response| response.stop_reason)
     }
 
-    async fn say(&self, session: &SessionId, text: &str) -> Result<StopReason, Error> {
+    pub(super) async fn say(&self, session: &SessionId, text: &str) -> Result<StopReason, Error> {
         self.send(session, vec![words(text)]).await
     }
 
     /// The same, for prompts that end by themselves.
-    async fn done(&self, session: &SessionId, text: &str) {
+    pub(super) async fn done(&self, session: &SessionId, text: &str) {
         assert_eq!(self.say(session, text).await.unwrap(), StopReason::EndTurn, "{text}: {}", self.seen.answers());
     }
 }
 
-fn words(text: &str) -> ContentBlock {
+pub(super) fn words(text: &str) -> ContentBlock {
     ContentBlock::Text(TextContent::new(text))
 }
 
-/// Starts `callsheet acp` and works with it as an editor. Ends when the work ends: then the editor leaves.
+/// Starts `callsheet acp` and works with it as an editor that has a file open with changes that are not saved. Ends when
+/// the work ends: then the editor leaves.
 fn edit<T>(garden: &TestProject, choice: Choice, work: impl AsyncFnOnce(Editor) -> T) -> T {
+    edit_open(garden, choice, (&[("water.md", "Nobody looks after the barrels any more.")], false), work)
+}
+
+/// The same as an editor that has these files open, and perhaps writes files.
+pub(super) fn edit_open<T>(
+    garden: &TestProject,
+    choice: Choice,
+    (open, writes): (&[(&str, &str)], bool),
+    work: impl AsyncFnOnce(Editor) -> T,
+) -> T {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     runtime.block_on(async {
         let mut command = garden.command(&["acp"]);
@@ -153,8 +188,10 @@ fn edit<T>(garden: &TestProject, choice: Choice, work: impl AsyncFnOnce(Editor) 
         let outgoing = SinkExt::<String>::sink_map_err(outgoing, std::io::Error::other);
         let transport = Lines::new(outgoing, incoming.map(|line| line.map_err(std::io::Error::other)));
         let seen = Seen::default();
-        let [told, asked] = [seen.clone(), seen.clone()];
-        let unsaved = garden.path("water.md");
+        let folder = garden.project().canonicalize().unwrap();
+        let buffers = open.iter().map(|(path, text)| (folder.join(path), (*text).to_owned()));
+        seen.buffers.lock().unwrap().extend(buffers);
+        let [told, asked, read, written] = std::array::from_fn(|_| seen.clone());
         let connected = Client
             .v1()
             .on_receive_notification(
@@ -166,31 +203,27 @@ fn edit<T>(garden: &TestProject, choice: Choice, work: impl AsyncFnOnce(Editor) 
             )
             .on_receive_request(
                 async move |request: RequestPermissionRequest, responder, _: ConnectionTo<Agent>| {
-                    asked.asked.lock().unwrap().push(request);
-                    let outcome = match choice {
-                        Some("wait") => {
-                            asked.open.lock().unwrap().push(responder);
-                            return Ok(());
-                        }
-                        Some(option) => RequestPermissionOutcome::Selected(SelectedPermissionOutcome::new(option)),
-                        None => RequestPermissionOutcome::Cancelled,
-                    };
-                    responder.respond(RequestPermissionResponse::new(outcome))
+                    asked.choose(choice, request, responder)
                 },
                 on_receive_request!(),
             )
             .on_receive_request(
                 async move |request: ReadTextFileRequest, responder, _: ConnectionTo<Agent>| {
-                    let is_open = request.path == unsaved.canonicalize().unwrap();
-                    responder.respond_with_result(match is_open {
-                        true => Ok(ReadTextFileResponse::new("Nobody looks after the barrels any more.")),
-                        false => Err(Error::invalid_params()),
-                    })
+                    let text = read.buffers.lock().unwrap().get(&request.path).cloned();
+                    responder.respond_with_result(text.map(ReadTextFileResponse::new).ok_or_else(Error::invalid_params))
+                },
+                on_receive_request!(),
+            )
+            .on_receive_request(
+                async move |request: WriteTextFileRequest, responder, _: ConnectionTo<Agent>| {
+                    written.written.lock().unwrap().push(request.path.clone());
+                    written.buffers.lock().unwrap().insert(request.path, request.content);
+                    responder.respond(WriteTextFileResponse::new())
                 },
                 on_receive_request!(),
             )
             .connect_with(transport, async |agent: ConnectionTo<Agent>| {
-                let files = FileSystemCapabilities::new().read_text_file(true);
+                let files = FileSystemCapabilities::new().read_text_file(true).write_text_file(writes);
                 let can = ClientCapabilities::new().fs(files);
                 let hello = InitializeRequest::new(ProtocolVersion::V1).client_capabilities(can);
                 let info = agent.send_request(hello).block_task().await?;

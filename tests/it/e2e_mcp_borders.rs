@@ -7,7 +7,8 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::e2e_mcp::{APPROVED, Program, RUN, calls, confirm, follow, garden, listed, skill, tools, writing_with};
+use super::e2e_mcp::{APPROVED, RUN, calls, confirm, follow, garden, listed, skill, tools};
+use super::e2e_mcp_served::{Program, writing_with};
 use crate::support::garden::TestProject;
 use crate::support::root;
 
@@ -230,7 +231,7 @@ fn a_program_reads_no_key_of_a_provider_and_sees_a_failed_check() {
     let check = &status["approvals"][0]["check"];
     assert_eq!(check["end"], "failed", "{status}");
     assert!(check["output"].as_str().unwrap().contains("too short for [masked: OPENAI_API_KEY]"), "{check}");
-    let listed = program.call("status", json!({})).to_string();
+    let listed = program.call("runs", json!({})).to_string();
     assert!(listed.contains("[masked: OPENAI_API_KEY]"), "{listed}");
     assert!(!listed.contains(key) && !status.to_string().contains(key), "{listed} {status}");
     program.call("cancel", json!({"run": run}));

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callsheet_runtime::paths::{Granted, Workspace};
-use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
+use callsheet_runtime::ports::{NoDocuments, Tool, ToolContext, ToolFault, ToolOutcome};
 use callsheet_tools::run_command::RunCommand;
 use callsheet_tools::{holding, supervise_with};
 use seccompiler::{
@@ -84,6 +84,7 @@ impl Place {
             workspace: Arc::new(workspace),
             skill_dir: None,
             fetch: None,
+            documents: Arc::new(NoDocuments),
             max_output_bytes: 20_000,
             timeout: Duration::from_secs(60),
             cancel: CancellationToken::new(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
     ReadTextFileRequest, RequestPermissionRequest, RequestPermissionResponse, SessionId, SessionNotification,
-    SessionUpdate,
+    SessionUpdate, WriteTextFileRequest,
 };
 use agent_client_protocol::{Client, RequestCancellationHandle};
 
@@ -18,13 +18,21 @@ use crate::gate::Shows;
 pub(crate) struct Editor {
     connection: ConnectionTo<Client>,
     session: SessionId,
-    /// Whether the editor can send the text of open files.
-    reads_files: bool,
+    files: Files,
+}
+
+/// What an editor can do with files.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Files {
+    /// It sends the text of a file, with changes that are not saved.
+    pub reads: bool,
+    /// It writes the text of a file, also of one that is open.
+    pub writes: bool,
 }
 
 impl Editor {
-    pub fn new(connection: ConnectionTo<Client>, session: &str, reads_files: bool) -> Self {
-        Self { connection, session: SessionId::new(session), reads_files }
+    pub fn new(connection: ConnectionTo<Client>, session: &str, files: Files) -> Self {
+        Self { connection, session: SessionId::new(session), files }
     }
 
     /// Whether the editor has disconnected.
@@ -41,7 +49,7 @@ impl Editor {
 
     /// The text of an open file. `None` if the editor does not send it within this time.
     pub fn text_of(&self, path: &Path, within: Duration) -> Option<String> {
-        if !self.reads_files {
+        if !self.files.reads {
             return None;
         }
         let (sender, answer) = channel();
@@ -52,6 +60,22 @@ impl Editor {
         });
         sent.ok()?;
         answer.recv_timeout(within).ok()?.ok().map(|response| response.content)
+    }
+
+    /// Whether the editor can be asked about open files, and change them.
+    pub fn changes_files(&self) -> bool {
+        self.files.reads && self.files.writes
+    }
+
+    /// Writes the text of a file through the editor. Returns whether the editor did so within this time.
+    pub fn write(&self, path: &Path, text: &str, within: Duration) -> bool {
+        let (sender, answer) = channel();
+        let request = self.connection.send_request(WriteTextFileRequest::new(self.session.clone(), path, text));
+        let sent = request.on_receiving_result(async move |result| {
+            let _late = sender.send(result.is_ok());
+            Ok(())
+        });
+        sent.is_ok() && answer.recv_timeout(within) == Ok(true)
     }
 
     /// Asks the person, and returns without waiting for the answer.

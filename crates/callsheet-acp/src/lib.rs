@@ -11,6 +11,7 @@ mod project;
 mod request;
 mod serve;
 mod session;
+mod stream;
 mod teller;
 mod turn;
 mod words;

@@ -53,5 +53,8 @@ pub(crate) const LOOK: Duration = Duration::from_millis(100);
 /// How often to check whether another process still drives a run.
 pub(crate) const OWNER: Duration = Duration::from_secs(1);
 
+/// How often to look for new text of a reply.
+pub(crate) const STREAM: Duration = Duration::from_millis(250);
+
 /// How long a run may take to stop before its process is killed.
 pub(crate) const STOP: Duration = Duration::from_secs(10);

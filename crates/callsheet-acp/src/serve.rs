@@ -1,8 +1,8 @@
 //! Serves an editor over stdin and stdout.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::schema::{
@@ -19,7 +19,7 @@ use futures_util::{SinkExt, StreamExt};
 use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec, LinesCodecError};
 
 use crate::commands::offered;
-use crate::editor::Editor;
+use crate::editor::{Editor, Files};
 use crate::limits::MESSAGE;
 use crate::project::Workplace;
 use crate::session::{Session, Sessions};
@@ -45,7 +45,7 @@ pub async fn serve(workplace: Arc<dyn Workplace>) -> std::result::Result<(), Str
         left.fetch_or(error.kind() == io::ErrorKind::BrokenPipe, Ordering::SeqCst);
         error
     });
-    let agent = Arc::new(Served { sessions: Sessions::new(workplace), reads_files: AtomicBool::new(false) });
+    let agent = Arc::new(Served { sessions: Sessions::new(workplace), files: Mutex::default() });
     match agent.connect(Lines::new(outgoing, incoming)).await {
         // A broken pipe is no failure: an editor may disconnect while a message is sent to it.
         Err(error) if !has_left.load(Ordering::SeqCst) => Err(error.to_string()),
@@ -56,8 +56,7 @@ pub async fn serve(workplace: Arc<dyn Workplace>) -> std::result::Result<(), Str
 /// What the handlers of one editor share.
 struct Served {
     sessions: Sessions,
-    /// Whether the editor can send the text of open files.
-    reads_files: AtomicBool,
+    files: Mutex<Files>,
 }
 
 type At = ConnectionTo<Client>;
@@ -115,7 +114,9 @@ impl Served {
     }
 
     fn initialized(&self, request: &InitializeRequest) -> InitializeResponse {
-        self.reads_files.store(request.client_capabilities.fs.read_text_file, Ordering::SeqCst);
+        let files = &request.client_capabilities.fs;
+        *self.files.lock().unwrap_or_else(PoisonError::into_inner) =
+            Files { reads: files.read_text_file, writes: files.write_text_file };
         let prompts = PromptCapabilities::new().embedded_context(true);
         let sessions = SessionCapabilities::new().list(SessionListCapabilities::new());
         let can =
@@ -125,7 +126,7 @@ impl Served {
     }
 
     fn editor(&self, at: &At, session: &str) -> Editor {
-        Editor::new(at.clone(), session, self.reads_files.load(Ordering::SeqCst))
+        Editor::new(at.clone(), session, *self.files.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn new_session(

@@ -8,14 +8,16 @@ use agent_client_protocol::v1::schema::{
 };
 use callsheet_app::{RunControl, RunView, State, one_line, result_of_tree};
 use callsheet_core::events::{self, Event, LogEntry};
-use callsheet_core::nouns::Slug;
-use callsheet_core::record::{Answer, Outcome, Verdict};
+use callsheet_core::nouns::{BlobId, Slug};
+use callsheet_core::record::{Answer, FileChange, Outcome, Verdict};
 use callsheet_core::view::board::{Board, Row};
 use callsheet_core::view::outcome_words;
+use callsheet_runtime::ports::ModelReply;
 
 use crate::gate::id as gate_id;
 use crate::limits::{ANSWER, LINES, RESULT, TASKS, WORDS};
 use crate::project::Project;
+use crate::stream::Stream;
 use crate::words::{content, cut, line, message, progress, said};
 
 /// A run, and what the editor was shown of it.
@@ -31,6 +33,10 @@ pub(crate) struct Teller {
     tasks: BTreeMap<Slug, (ToolCallStatus, String)>,
     /// The gates that the editor shows as pending.
     pub gates: Vec<u32>,
+    /// What the editor was shown of replies in progress.
+    pub stream: Stream,
+    /// Changes on disk that the editor does not know of yet.
+    pub applied: Vec<FileChange>,
 }
 
 impl Teller {
@@ -53,6 +59,13 @@ impl Teller {
                 Event::RunStarted(_) if replays => updates.push(said(self.view.about().prompt)),
                 Event::RunContinued(events::RunContinued { text, .. }) if replays => updates.push(said(text)),
                 Event::GateAnswered(answered) => updates.extend(self.answered(answered)),
+                Event::ReplyReceived(reply) => {
+                    updates.extend(self.stream.ended(&reply.key, text_of(&*project.runs(), &reply.reply)));
+                }
+                Event::CallFailed(failed) => updates.extend(self.stream.ended(&failed.key, None)),
+                Event::ChangesApplied(applied) if !replays => {
+                    self.applied.extend(applied.changes.files.iter().cloned());
+                }
                 _ => {}
             }
             let line = self.view.event_line(&entry.event).filter(|line| !line.is_detail && !replays);
@@ -166,7 +179,7 @@ impl Teller {
         };
         let mut updates = Vec::new();
         let answer = answer(&*runs, &self.view, outcome);
-        if !answer.trim().is_empty() {
+        if !answer.trim().is_empty() && !self.stream.has_told(&answer) {
             updates.push(message(&cut(&answer, ANSWER)));
         }
         let mut lines: Vec<String> = Vec::new();
@@ -195,6 +208,12 @@ impl Teller {
         updates.extend(self.view.summary(false).to_string().lines().map(progress));
         updates
     }
+}
+
+/// The text of a recorded reply.
+fn text_of(runs: &dyn RunControl, reply: &BlobId) -> Option<String> {
+    let reply: ModelReply = serde_json::from_slice(&runs.blob(reply).ok()?).ok()?;
+    Some(reply.text)
 }
 
 /// Whether a run with this outcome continues after an answer.

@@ -7,13 +7,14 @@ use std::time::Instant;
 
 use agent_client_protocol::v1::schema::{ContentBlock, StopReason};
 use callsheet_app::{Cursor, Order, RunCommand, RunControl, Stage};
-use callsheet_core::record::{AnsweredBy, Gate};
+use callsheet_core::nouns::BlobId;
+use callsheet_core::record::{AnsweredBy, FileChange, Gate};
 use callsheet_runtime::ports::AskingCall;
 
 use crate::commands::{Asked, read};
 use crate::editor::{Answered, Asking, Editor};
 use crate::gate::{Shows, Sources, chosen, shows};
-use crate::limits::{ATTACHED, FILE_ANSWERS, LOOK, OWNER, RESULT, STOP};
+use crate::limits::{ATTACHED, FILE_ANSWERS, LOOK, OWNER, RESULT, STOP, STREAM};
 use crate::project::{Project, Said, Work};
 use crate::request::{Texts, compose};
 use crate::session::{Begun, asks};
@@ -34,9 +35,11 @@ struct Turn<'a> {
     begun_at: Cursor,
     /// When the run was last asked to stop, and whether that was the second time.
     stopped: Option<(Instant, bool)>,
-    /// Whether a process drove the run at the last check.
-    is_driven: bool,
+    /// The process that drove the run at the last check, if one did.
+    owner: Option<String>,
     owner_seen: Instant,
+    /// When new text of a reply was last looked for.
+    streamed: Instant,
 }
 
 /// What a prompt leads to.
@@ -63,8 +66,9 @@ pub(crate) fn prompt(mut begun: Begun, editor: &Editor, parts: &[ContentBlock]) 
         asking: None,
         begun_at: Cursor::default(),
         stopped: None,
-        is_driven: false,
+        owner: None,
         owner_seen: Instant::now(),
+        streamed: Instant::now(),
         begun: &mut begun,
     };
     let carried_out = turn.carry_out(parts);
@@ -115,7 +119,7 @@ impl Turn<'_> {
         if self.process_said()?.is_some() {
             self.begun.work.driving = None;
         }
-        self.is_driven = self.owner()?;
+        self.find_owner()?;
         self.look()
     }
 
@@ -132,7 +136,7 @@ impl Turn<'_> {
             };
         };
         let view = &teller.view;
-        let is_at_work = self.begun.work.driving.is_some() || self.is_driven;
+        let is_at_work = self.begun.work.driving.is_some() || self.owner.is_some();
         let has_ended = !is_at_work && matches!(view.about().stage, Stage::Concluded(_) | Stage::Continue);
         let not_used = || {
             let words = format!("Run {run} has not ended, so your message was not used. Send it again afterwards.");
@@ -160,7 +164,7 @@ impl Turn<'_> {
 
     fn resume_if_rests(&mut self) -> Result<(), String> {
         let Some((run, _)) = &self.begun.work.run else { return Ok(()) };
-        if self.begun.work.driving.is_none() && !self.is_driven {
+        if self.begun.work.driving.is_none() && self.owner.is_none() {
             let work = Work::Resume(run.clone());
             self.start(&work)?;
         }
@@ -185,14 +189,14 @@ impl Turn<'_> {
                 self.begun.work.driving = None;
                 return self.end(failure);
             }
-            if self.begun.work.driving.is_none() && self.begun.work.run.is_some() && self.owner_seen.elapsed() >= OWNER
-            {
-                self.is_driven = self.owner()?;
-                if !self.is_driven {
+            if self.begun.work.run.is_some() && self.owner_seen.elapsed() >= OWNER {
+                self.find_owner()?;
+                if self.begun.work.driving.is_none() && self.owner.is_none() {
                     self.look()?;
                     return self.end(None);
                 }
             }
+            self.stream();
             if self.begun.cancelled.load(Ordering::SeqCst) {
                 self.stop();
             } else {
@@ -237,18 +241,58 @@ impl Turn<'_> {
             return Ok(());
         }
         let project = &*self.project;
-        let is_driven = self.begun.work.driving.is_some() || self.is_driven;
+        let is_driven = self.begun.work.driving.is_some() || self.owner.is_some();
         self.editor.tell(teller.take(entries, project, false));
         self.editor.tell(teller.state(is_driven, project));
         self.editor.tell(teller.withdrawn());
+        let applied = std::mem::take(&mut teller.applied);
+        self.write_open(applied);
         Ok(())
     }
 
-    fn owner(&mut self) -> Result<bool, String> {
+    /// Finds the process that drives the run.
+    fn find_owner(&mut self) -> Result<(), String> {
         self.owner_seen = Instant::now();
-        let Some((run, _)) = &self.begun.work.run else { return Ok(false) };
+        self.owner = None;
+        let Some((run, _)) = &self.begun.work.run else { return Ok(()) };
         let runs = self.runs.list().map_err(|refusal| refused(&refusal))?;
-        Ok(runs.iter().any(|known| known.run == *run && known.owner.is_some()))
+        self.owner = runs.into_iter().find(|known| known.run == *run).and_then(|known| known.owner);
+        Ok(())
+    }
+
+    /// Sends new text of a reply in progress.
+    fn stream(&mut self) {
+        let now = Instant::now();
+        if now.saturating_duration_since(self.streamed) < STREAM {
+            return;
+        }
+        self.streamed = now;
+        let (Some(owner), Some((run, teller))) = (&self.owner, &mut self.begun.work.run) else { return };
+        self.editor.tell(teller.stream.look(self.runs.writing(run, owner), now));
+    }
+
+    /// Brings open files in the editor up to date with changes that are on disk. Text that is not saved stays.
+    fn write_open(&mut self, applied: Vec<FileChange>) {
+        if !self.editor.changes_files() {
+            return;
+        }
+        let until = Instant::now() + FILE_ANSWERS;
+        for file in applied {
+            let text = |blob: Option<&BlobId>| String::from_utf8(self.runs.blob(blob?).ok()?).ok();
+            let (before, Some(after)) = (text(file.before.as_ref()), text(file.after.as_ref())) else { continue };
+            let path = self.project.folder().join(&file.path);
+            let left = || until.saturating_duration_since(Instant::now());
+            // The disk has the new text, so an editor that sends another text has the file open.
+            let Some(shown) = self.editor.text_of(&path, left()).filter(|shown| *shown != after) else { continue };
+            if Some(shown) != before {
+                let kept = "has changes in the editor that are not saved. The approved change is on disk, and the editor \
+                            keeps its text.";
+                self.editor.tell([message(&format!("{} {kept}", file.path))]);
+            } else if !self.editor.write(&path, &after, left()) {
+                let words = format!("{}: the editor did not take the change, which is on disk", file.path);
+                self.editor.tell([progress(&words)]);
+            }
+        }
     }
 
     /// Ends the turn, because no process drives the run any more.

@@ -17,6 +17,16 @@ pub(crate) fn message(text: &str) -> SessionUpdate {
     SessionUpdate::AgentMessageChunk(ContentChunk::new(block(&format!("{}\n\n", text.trim_end()))))
 }
 
+/// A part of the agent's message, which has passed the door.
+pub(crate) fn chunk(text: &str) -> SessionUpdate {
+    SessionUpdate::AgentMessageChunk(ContentChunk::new(ContentBlock::Text(TextContent::new(text))))
+}
+
+/// A part of what the agent writes for itself, such as a plan. It has passed the door.
+pub(crate) fn thought(text: &str) -> SessionUpdate {
+    SessionUpdate::AgentThoughtChunk(ContentChunk::new(ContentBlock::Text(TextContent::new(text))))
+}
+
 /// A line about progress. Editors fold such lines away.
 pub(crate) fn progress(text: &str) -> SessionUpdate {
     SessionUpdate::AgentThoughtChunk(ContentChunk::new(block(&format!("{}\n\n", one_line(text, WORDS)))))

@@ -53,7 +53,7 @@ fn place(host: &dyn Host, run: &RunView, (tasks, target): (&[&TaskRun], &str)) -
     let folder = run_folder(run.about().id?);
     let detail = |slug: &str, file: &str| format!("{folder}details/{slug}/{file}");
     let (path, fragment) = match parse_name(target).ok()? {
-        Target::Http(_) => return Some(target.to_owned()),
+        Target::Http(_) | Target::Resource { .. } => return Some(target.to_owned()),
         Target::TaskDetail { slug, file } => (detail(slug.as_str(), &file), None),
         Target::TaskOutput { slug, heading } => {
             let slug = run.task(&slug).map_or_else(|| slug.clone(), |task| task.task.slug.clone());

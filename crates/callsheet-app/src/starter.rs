@@ -11,6 +11,8 @@ use crate::refusal::Refusal;
 pub enum NewRun {
     /// A request in plain words.
     Request(String),
+    /// A request that is planned only. None of its tasks starts.
+    Plan(String),
     /// The text of a sheet.
     Sheet(String),
     /// A template with its values.

@@ -64,6 +64,7 @@ pub fn link_target(target: &Target) -> String {
         Target::TaskOutput { slug, heading: Some(heading) } => format!("task://{slug}.md#{}", encode(heading)),
         Target::TaskDetail { slug, file } => format!("task://{slug}/{}", encode(file)),
         Target::Http(url) => address(url),
+        Target::Resource { .. } => address(&target.to_string()),
         other => other.to_string(),
     }
 }
@@ -186,6 +187,12 @@ fn schemed(text: &str, scheme: &str, rest: &str, is_name: bool) -> Result<Target
     let decoded = decode(rest);
     match scheme {
         "http" | "https" if rest.starts_with("//") && rest.len() > 2 => Ok(Target::Http(address(text))),
+        "mcp" => match rest.split_once('/') {
+            Some((server, uri)) if !server.is_empty() && !uri.is_empty() => {
+                Ok(Target::Resource { server: server.to_owned(), uri: address(uri) })
+            }
+            _ => Err(TargetFault::Empty),
+        },
         "file" => {
             let rest = rest.strip_prefix("//").unwrap_or(rest);
             path(rest.strip_prefix("localhost/").map_or(rest, |_| rest.get(9..).unwrap_or(rest)), is_name)

@@ -3,44 +3,74 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex as StdMutex, PoisonError};
+use std::sync::{Arc, Mutex as StdMutex, PoisonError, Weak};
 
 use callsheet_core::visible::visible_line;
 use rmcp::handler::client::ClientHandler;
 use rmcp::model::{
-    CallToolRequestParams, CancelledNotificationParam, ClientCapabilities, ClientConfig, ClientRequest, Implementation,
-    PaginatedRequestParams, ProtocolVersion, Request, RequestId, RequestOptionalParam, ServerResult,
+    ClientCapabilities, ClientConfig, ClientRequest, ElicitRequestParams, ElicitResult, ElicitationAction,
+    ElicitationCapability, ErrorData, FormElicitationCapability, Implementation, PaginatedRequestParams,
+    ProtocolVersion, ReadResourceRequestParams, Request, RequestOptionalParam, ResourceContents, ServerResult,
 };
 use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, NotificationContext, Peer, PeerRequestOptions, RoleClient,
-    RunningService, ServiceError, serve_client_with_lifecycle,
+    ClientInitializeError, ClientLifecycleMode, NotificationContext, Peer, RequestContext, RoleClient, RunningService,
+    ServiceError, serve_client_with_lifecycle,
 };
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::common::client_side_sse::FixedInterval;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use serde_json::Value;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, mpsc, oneshot};
 
+use crate::call::{Call, Step};
 use crate::declared::DeclaredTool;
 use crate::flow::{Flow, Metered};
+use crate::form::Form;
 use crate::ground::{Files, Ground};
 use crate::http::MeteredClient;
-use crate::limits::{ERROR, FAREWELL, MESSAGE, PAGES, REOPEN, REOPENED, TOOLS};
+use crate::limits::{ERROR, FAREWELL, MESSAGE, PAGES, REOPEN, REOPENED, RESOURCES, TOOLS};
 use crate::process::Process;
-use crate::results::{Answer, answer};
 use crate::settings::{Reach, ServerAddress, ServerSettings};
 use crate::trouble::Trouble;
 
-/// Receives what a server sends by itself. A server can announce that its tools changed, and request nothing.
+/// A question that a server asks during a call, and the way to answer it.
+pub(crate) struct Asked {
+    pub form: Form,
+    pub answer: oneshot::Sender<ElicitResult>,
+}
+
+/// Receives what a server sends by itself. A server can announce that its tools changed, and ask a person during a
+/// call.
 struct Listener {
     changed: Arc<AtomicBool>,
+    /// Held by the connection and by each open call.
+    calls: Weak<()>,
+    questions: mpsc::Sender<Asked>,
 }
 
 impl ClientHandler for Listener {
     fn get_info(&self) -> ClientConfig {
         let own = Implementation::new("callsheet", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(ClientCapabilities::default(), own)
+        let mut able = ClientCapabilities::default();
+        let form = FormElicitationCapability::new().with_schema_validation(true);
+        able.elicitation = Some(ElicitationCapability::new().with_form(form));
+        ClientConfig::new(able, own)
+    }
+
+    async fn create_elicitation(
+        &self,
+        asked: ElicitRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let declined = ElicitResult::new(ElicitationAction::Decline);
+        let (answer, answered) = oneshot::channel();
+        let has_call = self.calls.strong_count() > 1;
+        let Some(form) = Form::of(asked).filter(|_| has_call) else { return Ok(declined) };
+        if self.questions.send(Asked { form, answer }).await.is_err() {
+            return Ok(declined);
+        }
+        Ok(answered.await.unwrap_or_else(|_| ElicitResult::new(ElicitationAction::Cancel)))
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
@@ -57,6 +87,9 @@ pub(crate) struct Connection {
     flow: Flow,
     changed: Arc<AtomicBool>,
     tools: StdMutex<Option<Arc<Vec<DeclaredTool>>>>,
+    /// Cloned by each open call.
+    calls: Arc<()>,
+    questions: Mutex<mpsc::Receiver<Asked>>,
 }
 
 impl Connection {
@@ -78,7 +111,8 @@ impl Connection {
         lifecycle: ClientLifecycleMode,
     ) -> Result<Self, Trouble> {
         let changed = Arc::new(AtomicBool::new(false));
-        let listener = Listener { changed: Arc::clone(&changed) };
+        let (calls, (sender, questions)) = (Arc::new(()), mpsc::channel(1));
+        let listener = Listener { changed: Arc::clone(&changed), calls: Arc::downgrade(&calls), questions: sender };
         let flow = Flow::default();
         let unusable = |reason: String| Trouble::Unusable { server: settings.name.clone(), reason };
         let (served, process) = match &settings.reach {
@@ -102,7 +136,8 @@ impl Connection {
         match (served, process) {
             (Ok(service), process) => {
                 let process = process.map(Mutex::new);
-                Ok(Self { server, service, process, flow, changed, tools: StdMutex::default() })
+                let (tools, questions) = (StdMutex::default(), Mutex::new(questions));
+                Ok(Self { server, service, process, flow, changed, tools, calls, questions })
             }
             (Err(error), _) if error.is_authorization_required() => Err(Trouble::Login { server }),
             (Err(_), _) if flow.is_over() => Err(Trouble::Flood { server }),
@@ -175,8 +210,43 @@ impl Connection {
         Ok((tools.clone(), next))
     }
 
+    /// The addresses of the resources that the server lists.
+    pub(crate) async fn resources(&self) -> Result<BTreeSet<String>, Trouble> {
+        self.flow.begin();
+        let mut listed = BTreeSet::new();
+        let mut cursor = None;
+        for _ in 0..PAGES {
+            let page = PaginatedRequestParams::default().with_cursor(cursor);
+            let request = ClientRequest::ListResourcesRequest(RequestOptionalParam::with_param(page));
+            let ServerResult::ListResourcesResult(page) = self.asked(self.peer().send_request(request)).await? else {
+                return Err(Trouble::Odd { server: self.server.clone() });
+            };
+            listed.extend(page.resources.into_iter().map(|resource| resource.uri.clone()));
+            cursor = page.next_cursor;
+            if cursor.is_none() && listed.len() <= RESOURCES {
+                return Ok(listed);
+            }
+            if listed.len() > RESOURCES {
+                break;
+            }
+        }
+        let reason = format!("it lists more than {RESOURCES} resources, or more than {PAGES} pages of them.");
+        Err(Trouble::Unusable { server: self.server.clone(), reason })
+    }
+
+    /// The contents of a resource.
+    pub(crate) async fn resource(&self, uri: &str) -> Result<Vec<ResourceContents>, Trouble> {
+        self.flow.begin();
+        let request = ClientRequest::ReadResourceRequest(Request::new(ReadResourceRequestParams::new(uri)));
+        match self.asked(self.peer().send_request(request)).await? {
+            ServerResult::ReadResourceResult(result) => Ok(result.contents),
+            ServerResult::InputRequiredResult(_) => Err(Trouble::AsksBack { server: self.server.clone() }),
+            _ => Err(Trouble::Odd { server: self.server.clone() }),
+        }
+    }
+
     /// The answer to a request. Fails if the server sends too much data before it.
-    async fn asked<T>(&self, request: impl Future<Output = Result<T, ServiceError>>) -> Result<T, Trouble> {
+    pub(crate) async fn asked<T>(&self, request: impl Future<Output = Result<T, ServiceError>>) -> Result<T, Trouble> {
         let answered = tokio::select! {
             biased;
             () = self.flow.exceeded() => return Err(Trouble::Flood { server: self.server.clone() }),
@@ -188,8 +258,13 @@ impl Connection {
         }
     }
 
-    /// Calls a tool, if the server still declares it exactly as the person confirmed it.
-    pub(crate) async fn call(&self, tool: &DeclaredTool, arguments: &Value, cap: usize) -> Result<Answer, Trouble> {
+    /// Begins a call of a tool, if the server still declares it exactly as the person confirmed it.
+    pub(crate) async fn call(
+        self: Arc<Self>,
+        tool: &DeclaredTool,
+        arguments: &Value,
+        cap: usize,
+    ) -> Result<Step, Trouble> {
         let (server, name) = (self.server.clone(), tool.name.clone());
         match self.tools().await?.iter().find(|now| now.name == tool.name) {
             None => return Err(Trouble::Gone { server, tool: name }),
@@ -197,22 +272,29 @@ impl Connection {
             Some(_) => {}
         }
         self.flow.begin();
-        let mut params = CallToolRequestParams::new(name);
-        params.arguments = arguments.as_object().cloned();
-        let request = ClientRequest::CallToolRequest(Request::new(params));
-        let sent = self.service.peer().send_cancellable_request(request, PeerRequestOptions::no_options());
-        let sent = self.asked(sent).await?;
-        let mut open = OpenCall { peer: self.service.peer().clone(), id: Some(sent.id.clone()) };
-        let answered = self.asked(sent.await_response()).await;
-        open.id = None;
-        match answered? {
-            ServerResult::CallToolResult(result) => Ok(answer(&serde_json::to_value(result).unwrap_or_default(), cap)),
-            ServerResult::CustomResult(result) if result.0.is_object() => Ok(answer(&result.0, cap)),
-            ServerResult::EmptyResult(_) | ServerResult::TaskAckResult(_) => Ok(answer(&Value::Null, cap)),
-            ServerResult::InputRequiredResult(_) | ServerResult::CreateTaskResult(_) => {
-                Err(Trouble::AsksBack { server })
-            }
-            _ => Err(Trouble::Odd { server }),
+        Call::begin(self, name, arguments, cap).await
+    }
+
+    /// The name of the server.
+    pub(crate) fn name(&self) -> &str {
+        &self.server
+    }
+
+    pub(crate) fn peer(&self) -> &Peer<RoleClient> {
+        self.service.peer()
+    }
+
+    /// Counts a call as open until the returned value is dropped.
+    pub(crate) fn begins_call(&self) -> Arc<()> {
+        Arc::clone(&self.calls)
+    }
+
+    /// The next question that the server asks during a call.
+    pub(crate) async fn question(&self) -> Asked {
+        match self.questions.lock().await.recv().await {
+            Some(asked) => asked,
+            // The connection is over, which ends the call.
+            None => std::future::pending().await,
         }
     }
 
@@ -242,26 +324,6 @@ impl Connection {
         drop(service);
         if let Some(process) = process {
             process.into_inner().end().await;
-        }
-    }
-}
-
-/// A call without an answer. If it is dropped, the server gets a cancellation, so that it can stop.
-struct OpenCall {
-    peer: Peer<RoleClient>,
-    id: Option<RequestId>,
-}
-
-impl Drop for OpenCall {
-    fn drop(&mut self) {
-        let Some(id) = self.id.take() else { return };
-        let peer = self.peer.clone();
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move {
-                if let Err(error) = peer.notify_cancelled(CancelledNotificationParam::new(Some(id), None)).await {
-                    tracing::debug!(%error, "can't notify a server that a call was cancelled");
-                }
-            });
         }
     }
 }

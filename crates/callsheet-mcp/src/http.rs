@@ -210,7 +210,7 @@ mod tests {
         let ground = Ground { project: here.clone(), apart: here.clone(), notes: here, log: None };
         let server = Server::new(ServerSettings::new("s", reach), ground, Files::new());
         let tool = server.tools().await.unwrap().remove(0);
-        server.call(&tool, &json!({}), 1_000, Duration::from_secs(600)).await.unwrap_err()
+        server.call(&tool, &json!({}), 1_000, Duration::from_secs(600)).await.err().unwrap()
     }
 
     #[tokio::test]

@@ -2,15 +2,18 @@
 //! treats everything a server sends as data: a server gains nothing that the person did not confirm. The types of the
 //! protocol library stay inside this crate.
 
+mod call;
 mod connection;
 mod declared;
 mod expansion;
 mod flow;
+mod form;
 mod ground;
 mod http;
 mod limits;
 mod mcp_json;
 mod process;
+mod resources;
 mod results;
 mod serve;
 mod server;
@@ -24,6 +27,7 @@ pub use ground::{Files, Ground};
 pub use limits::RUNS;
 pub use mcp_json::{McpJson, read_mcp_json};
 pub use process::is_shared;
+pub use resources::ServerResources;
 pub use serve::RunServer;
 pub use server::Server;
 pub use settings::{Reach, ServerAddress, ServerProgram, ServerSettings, is_secret_header};

@@ -61,5 +61,17 @@ pub(crate) const FAREWELL: Duration = Duration::from_millis(500);
 /// How many runs of one program may be in progress at the same time.
 pub const RUNS: usize = 8;
 
+/// Most resources of a server.
+pub(crate) const RESOURCES: usize = 4_096;
+
+/// Most bytes of a resource that are kept, as of a page.
+pub(crate) const RESOURCE: usize = 1 << 20;
+
+/// Most questions that a server may ask a person during one call.
+pub(crate) const QUESTIONS: usize = 10;
+
+/// Most values that one question may ask for.
+pub(crate) const FIELDS: usize = 20;
+
 /// Most characters of an error that a server returns.
 pub(crate) const ERROR: usize = 2_000;

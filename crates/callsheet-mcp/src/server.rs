@@ -1,16 +1,18 @@
 //! A server of a run. It starts at the first call, starts again if it has ended, and ends with the run.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rmcp::model::{ElicitResult, ResourceContents};
 use serde_json::Value;
 use tokio::sync::Mutex;
 
+use crate::call::{Call, Step};
 use crate::connection::Connection;
 use crate::declared::DeclaredTool;
 use crate::ground::{Files, Ground};
 use crate::limits::STARTS;
-use crate::results::Answer;
 use crate::settings::ServerSettings;
 use crate::trouble::Trouble;
 
@@ -44,24 +46,48 @@ impl Server {
     /// # Errors
     /// The server cannot be reached, or does not answer.
     pub async fn tools(&self) -> Result<Vec<DeclaredTool>, Trouble> {
-        let listed = async { self.connection().await?.tools().await };
-        let late = Trouble::Slow { server: self.settings.name.clone(), seconds: self.settings.start.as_secs() };
-        let tools = tokio::time::timeout(self.settings.start, listed).await.map_err(|_| late)??;
+        let tools = self.within_start(async { self.connection().await?.tools().await }).await?;
         Ok(tools.to_vec())
     }
 
-    /// Calls a tool. Ends a server that does not answer in time, because later calls would also wait.
+    /// The addresses of the resources that the server lists.
+    pub(crate) async fn resources(&self) -> Result<BTreeSet<String>, Trouble> {
+        self.within_start(async { self.connection().await?.resources().await }).await
+    }
+
+    /// The contents of a resource.
+    pub(crate) async fn resource(&self, uri: &str) -> Result<Vec<ResourceContents>, Trouble> {
+        self.within_start(async { self.connection().await?.resource(uri).await }).await
+    }
+
+    async fn within_start<T>(&self, work: impl Future<Output = Result<T, Trouble>>) -> Result<T, Trouble> {
+        let late = Trouble::Slow { server: self.settings.name.clone(), seconds: self.settings.start.as_secs() };
+        tokio::time::timeout(self.settings.start, work).await.map_err(|_| late)?
+    }
+
+    /// Calls a tool.
     pub(crate) async fn call(
         &self,
         tool: &DeclaredTool,
         arguments: &Value,
         cap: usize,
         time: Duration,
-    ) -> Result<Answer, Trouble> {
-        let call = async {
-            let connection = self.connection().await?;
-            connection.call(tool, arguments, cap).await
-        };
+    ) -> Result<Step, Trouble> {
+        let call = async { self.connection().await?.call(tool, arguments, cap).await };
+        self.in_time(call, time).await
+    }
+
+    /// Goes on with a call.
+    pub(crate) async fn go_on(&self, call: Call, answer: ElicitResult, time: Duration) -> Result<Step, Trouble> {
+        self.in_time(call.go_on(answer), time).await
+    }
+
+    /// Waits for a server. Ends one that does not answer in time, because later calls would also wait.
+    async fn in_time(
+        &self,
+        call: impl Future<Output = Result<Step, Trouble>>,
+        time: Duration,
+    ) -> Result<Step, Trouble> {
         match tokio::time::timeout(time, call).await {
             Ok(Err(trouble @ (Trouble::Ended { .. } | Trouble::Flood { .. }))) => {
                 self.drop_connection().await;

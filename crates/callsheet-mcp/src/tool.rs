@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use callsheet_core::nouns::ToolSpec;
-use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
+use callsheet_runtime::ports::{HeldCall, Midway, Tool, ToolContext, ToolFault, ToolOutcome};
 use serde_json::Value;
 
+use crate::call::{Call, Step};
 use crate::declared::DeclaredTool;
+use crate::form::Form;
 use crate::results::Answer;
 use crate::server::Server;
+use crate::trouble::Trouble;
 
 struct ServerTool {
     server: Arc<Server>,
@@ -18,11 +21,10 @@ struct ServerTool {
 }
 
 /// The confirmed tools of a server, as tools of a run. This does not start the server.
-pub fn server_tools(server: Server, confirmed: Vec<DeclaredTool>) -> Vec<Arc<dyn Tool>> {
-    let server = Arc::new(server);
+pub fn server_tools(server: &Arc<Server>, confirmed: Vec<DeclaredTool>) -> Vec<Arc<dyn Tool>> {
     let tool = |declared: DeclaredTool| {
         let spec = declared.spec(server.settings());
-        Arc::new(ServerTool { server: Arc::clone(&server), declared, spec }) as Arc<dyn Tool>
+        Arc::new(ServerTool { server: Arc::clone(server), declared, spec }) as Arc<dyn Tool>
     };
     confirmed.into_iter().map(tool).collect()
 }
@@ -35,19 +37,55 @@ impl Tool for ServerTool {
 
     async fn run(&self, arguments: &Value, context: &ToolContext) -> Result<ToolOutcome, ToolFault> {
         let call = self.server.call(&self.declared, arguments, context.max_output_bytes, context.timeout);
-        let answered = tokio::select! {
-            biased;
-            () = context.cancel.cancelled() => return Err(ToolFault::Cancelled),
-            answered = call => answered,
-        };
-        match answered {
-            Ok(Answer::Result(text)) => Ok(ToolOutcome::Output(text)),
-            Ok(Answer::Failed(text)) => Ok(ToolOutcome::Failed(text)),
-            Err(trouble) => trouble.outcome(),
-        }
+        outcome(&self.server, call, context).await
     }
 
     async fn end(&self) {
         self.server.end().await;
+    }
+}
+
+/// A call whose server asks a person.
+struct Held {
+    server: Arc<Server>,
+    call: Box<Call>,
+    form: Form,
+}
+
+impl Held {
+    fn asks(self, wrong: Option<&str>) -> ToolOutcome {
+        let question = self.form.question(&self.server.settings().name, wrong);
+        ToolOutcome::Midway(Midway::new(question, Box::new(self)))
+    }
+}
+
+#[async_trait]
+impl HeldCall for Held {
+    async fn go_on(self: Box<Self>, answer: Option<&str>, context: &ToolContext) -> Result<ToolOutcome, ToolFault> {
+        let result = match self.form.result(answer) {
+            Ok(result) => result,
+            Err(wrong) => return Ok(self.asks(Some(&wrong))),
+        };
+        let Self { server, call, .. } = *self;
+        outcome(&server, server.go_on(*call, result, context.timeout), context).await
+    }
+}
+
+/// What a call led to, for the run.
+async fn outcome(
+    server: &Arc<Server>,
+    call: impl Future<Output = Result<Step, Trouble>>,
+    context: &ToolContext,
+) -> Result<ToolOutcome, ToolFault> {
+    let step = tokio::select! {
+        biased;
+        () = context.cancel.cancelled() => return Err(ToolFault::Cancelled),
+        step = call => step,
+    };
+    match step {
+        Ok(Step::Ended(Answer::Result(text))) => Ok(ToolOutcome::Output(text)),
+        Ok(Step::Ended(Answer::Failed(text))) => Ok(ToolOutcome::Failed(text)),
+        Ok(Step::Asks(call, form)) => Ok(Held { server: Arc::clone(server), call, form }.asks(None)),
+        Err(trouble) => trouble.outcome(),
     }
 }

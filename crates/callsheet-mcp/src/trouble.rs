@@ -84,8 +84,10 @@ pub enum Trouble {
         /// The server.
         server: String,
     },
-    /// The server asks a person something during a call.
-    #[error("the server {server} asks a question during a call, which Callsheet does not support")]
+    /// The server asks for something during a call that it does not get.
+    #[error(
+        "the server {server} asks during a call for something that Callsheet does not give: a model, folders, a page to open, or too many answers"
+    )]
     AsksBack {
         /// The server.
         server: String,

@@ -15,7 +15,7 @@ use callsheet_core::nouns::{Fragment, PlanPart, Reference, Slug, Target};
 use callsheet_core::symbols::{Symbol, SymbolKind};
 use callsheet_format::reading::Lookup;
 use callsheet_runtime::paths::Workspace;
-use callsheet_runtime::ports::{Fetch, FetchFault, Outline, OutlineFault, Page};
+use callsheet_runtime::ports::{Fetch, FetchFault, Outline, OutlineFault, Page, ResourceFault, Resources};
 use callsheet_runtime::references::{
     Allowance, Disk, LargeFiles, Level, Output, Pages, Request, RunTexts, Sources, TaskOutput, Wanted, answer, check,
     resolve,
@@ -110,6 +110,21 @@ impl Fetch for Web {
     }
 }
 
+/// Serves the resources of a fixture, each once.
+struct Shed(BTreeMap<String, String>, std::sync::Mutex<BTreeSet<String>>);
+
+impl Resources for Shed {
+    fn read(&self, server: &str, uri: &str) -> Result<Page, ResourceFault> {
+        let link = format!("mcp:{server}/{uri}");
+        let text = self.0.get(&link).ok_or_else(|| ResourceFault::Missing(self.0.keys().cloned().collect()))?;
+        if let Some(why) = text.strip_prefix("unreadable: ") {
+            return Err(ResourceFault::Unreadable(why.trim().to_owned()));
+        }
+        assert!(self.1.lock().unwrap().insert(link), "{uri} was read twice");
+        Ok(Page { url: uri.to_owned(), media_type: "text/markdown".to_owned(), text: text.clone(), truncated: false })
+    }
+}
+
 /// An outline for files that end with `.words`: `def NAME` begins a symbol, a blank line ends it, and a line that
 /// begins with `#` directly above it is its comment.
 struct Words;
@@ -193,6 +208,8 @@ fn target(text: &str) -> Target {
         Target::TaskOutput { slug: Slug::new(slug), heading: None }
     } else if let Some(heading) = text.strip_prefix('#') {
         Target::PromptHeading(heading.to_owned())
+    } else if let Some((server, uri)) = text.strip_prefix("mcp:").and_then(|rest| rest.split_once('/')) {
+        Target::Resource { server: server.to_owned(), uri: uri.to_owned() }
     } else if text.starts_with("http") {
         Target::Http(text.to_owned())
     } else if text == "project_description" {
@@ -219,6 +236,8 @@ async fn resolved(fixture: &Fixture, workspace: &Workspace) -> String {
     let restricted = fixture.option("restricted").map(|value| value.split(' ').map(str::to_owned).collect());
     let pages = fixture.of("page").map(|(url, text)| (url.to_owned(), text.to_owned())).collect();
     let pages = Pages::new(Some(Arc::new(Web(pages, std::sync::Mutex::default()))), None);
+    let resources = fixture.of("resource").map(|(link, text)| (link.to_owned(), text.to_owned())).collect();
+    let pages = pages.with_resources(Arc::new(Shed(resources, std::sync::Mutex::default())));
     let request = Request {
         references: &references,
         level: if fixture.option("level") == Some("preview") { Level::Preview } else { Level::Whole },
@@ -230,7 +249,7 @@ async fn resolved(fixture: &Fixture, workspace: &Workspace) -> String {
     };
     let large = LargeFiles::default();
     let sources = Sources {
-        disk: Disk { outline: &Words, ..Disk::of_text(workspace, &large) },
+        disk: Disk { outline: &Words, resources: &pages, ..Disk::of_text(workspace, &large) },
         texts: fixture,
         pages: &pages,
         current_file: fixture.option("current"),

@@ -305,9 +305,11 @@ impl World {
                 let (task, n, stage, contents) = (task.clone(), *n, *stage, self.contents(run, task));
                 events::ReferencesChecked { task, n, stage, issues, contents, apart }.into()
             }
-            Effect::RunTool { task, run: exec, call, .. } => {
+            Effect::RunTool { task, run: exec, call, answer, .. } => {
                 let policy = run.policy(&call.name);
-                let record = if call.name == "ask_user" && self.random.chance(50) {
+                let record = if answer.is_none() && self.random.chance(5) {
+                    ToolRecord::Midway("Really?".to_owned())
+                } else if call.name == "ask_user" && self.random.chance(50) {
                     ToolRecord::Question("Which?".to_owned())
                 } else if policy.stages_changes() && self.random.chance(70) {
                     ToolRecord::Changes(changes())

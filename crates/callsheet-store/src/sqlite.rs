@@ -318,6 +318,8 @@ impl Store for SqliteStore {
             }
             self.save(transaction, &lock.run, &columns)
         })?;
+        let bytes: usize = staged.iter().map(|(_, bytes)| bytes.len()).sum();
+        tracing::debug!(run = %lock.run, entries = facts.len(), texts = staged.len(), bytes, "recorded");
         self.staged().stored(staged);
         self.checkpoints.note(&self.path);
         Ok(())

@@ -20,8 +20,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use callsheet_core::nouns::BlobId;
 use callsheet_runtime::paths::Workspace;
-use callsheet_runtime::ports::{Fetch, FetchFault, Page, ToolContext, ToolOutcome};
+use callsheet_runtime::ports::{
+    DocumentFault, DocumentKind, Documents, Fetch, FetchFault, Page, ToolContext, ToolOutcome,
+};
 use callsheet_tools::registry;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -34,6 +37,16 @@ struct Pages(BTreeMap<String, Page>);
 impl Fetch for Pages {
     async fn fetch(&self, url: &str, _cancel: &CancellationToken) -> Result<Page, FetchFault> {
         self.0.get(url).cloned().ok_or(FetchFault::Status(404))
+    }
+}
+
+/// Reads documents whose bytes are `notes:` and their text.
+struct Notes;
+
+impl Documents for Notes {
+    fn text(&self, _: DocumentKind, _: &BlobId, bytes: &[u8]) -> Result<String, DocumentFault> {
+        let text = std::str::from_utf8(bytes).map_err(|_| DocumentFault::Unreadable)?;
+        text.strip_prefix("notes:").map(|text| text.trim_start().to_owned()).ok_or(DocumentFault::Unreadable)
     }
 }
 
@@ -124,6 +137,7 @@ async fn run(tool: &str, case: &Case) -> String {
         workspace: Arc::new(Workspace::new(&root, &[] as &[PathBuf]).unwrap()),
         skill_dir: skill_dir.map(|folder| folder.canonicalize().unwrap()),
         fetch: (!pages.0.is_empty()).then(|| Arc::new(pages) as Arc<dyn Fetch>),
+        documents: Arc::new(Notes),
         max_output_bytes: limit,
         timeout: Duration::from_secs(60),
         cancel: CancellationToken::new(),
@@ -135,6 +149,7 @@ async fn run(tool: &str, case: &Case) -> String {
         ToolOutcome::Output(text) => ("output", text),
         ToolOutcome::Failed(text) => ("failed", text),
         ToolOutcome::Question(text) => ("question", text),
+        ToolOutcome::Midway(midway) => ("question", midway.question),
         ToolOutcome::Changes(changes) => ("changes", serde_json::to_string_pretty(&changes).unwrap()),
     };
     let beside = folder.path().canonicalize().unwrap().display().to_string();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callsheet_runtime::paths::Workspace;
-use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
+use callsheet_runtime::ports::{NoDocuments, Tool, ToolContext, ToolFault, ToolOutcome};
 use callsheet_tools::run_command::RunCommand;
 use callsheet_tools::script::Script;
 use callsheet_tools::{Enforcement, holding};
@@ -23,6 +23,7 @@ fn context(project: &TempDir) -> ToolContext {
         workspace: Arc::new(Workspace::new(project.path(), &[] as &[PathBuf]).unwrap()),
         skill_dir: None,
         fetch: None,
+        documents: Arc::new(NoDocuments),
         max_output_bytes: 10_000,
         timeout: Duration::from_secs(60),
         cancel: CancellationToken::new(),

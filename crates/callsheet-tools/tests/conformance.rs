@@ -11,7 +11,7 @@ use callsheet_core::nouns::{RepeatClass, ToolEffect, ToolSpec};
 use callsheet_core::template::SubtaskType;
 use callsheet_runtime::conformance::tool::ToolTrial;
 use callsheet_runtime::paths::Workspace;
-use callsheet_runtime::ports::{Fetch, FetchFault, Page, ToolContext};
+use callsheet_runtime::ports::{Fetch, FetchFault, NoDocuments, Page, ToolContext};
 use callsheet_tools::{HttpFetch, HttpSettings, registry};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -100,6 +100,7 @@ fn trial(name: &str) -> ToolTrial {
         workspace,
         skill_dir: None,
         fetch: Some(Arc::new(OnePage(HttpFetch::new(HttpSettings::default())))),
+        documents: Arc::new(NoDocuments),
         max_output_bytes: 262_144,
         timeout: Duration::from_secs(60),
         cancel: CancellationToken::new(),

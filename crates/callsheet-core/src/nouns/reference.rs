@@ -83,6 +83,13 @@ pub enum Target {
     Directory(String),
     /// An `http://` or `https://` address.
     Http(String),
+    /// `mcp:<server>/<uri>`: a resource of an MCP server.
+    Resource {
+        /// The name of the server in the settings.
+        server: String,
+        /// The address of the resource, as the server lists it.
+        uri: String,
+    },
 }
 
 impl fmt::Display for Fragment {
@@ -112,6 +119,7 @@ impl fmt::Display for Target {
             Self::File { path, fragment: Some(part) } => write!(f, "{path}#{part}"),
             Self::Directory(path) => write!(f, "{}/", path.trim_end_matches('/')),
             Self::Http(url) => f.write_str(url),
+            Self::Resource { server, uri } => write!(f, "mcp:{server}/{uri}"),
         }
     }
 }

@@ -178,6 +178,8 @@ notes! {
     TemplateSuggestions = "template_suggestions" ["names"],
     /// The output of a call that failed because of a defect of a tool. The details are for people and logs.
     ToolDefect = "tool_defect" ["tool"],
+    /// The output of a call whose question was answered, but that ended before, with its process.
+    ToolLost = "tool_lost" [],
     /// Replaces the tool instructions for a skill without tools.
     NoTools = "no_tools" [],
     /// Replaces the reference contents for a task without references.

@@ -591,6 +591,8 @@ pub enum ToolRecord {
     Changes(ChangeSet),
     /// A question to a person. The answer becomes the output.
     Question(String),
+    /// A question to a person in the middle of the call, which goes on with the answer.
+    Midway(String),
     /// The run's own time was over before the call ended (spec "Templates" 9), so nothing of it counts. A resume makes
     /// the call again or, if it may not be repeated, treats it as a call that was never seen to finish.
     Cut,

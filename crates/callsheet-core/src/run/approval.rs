@@ -115,14 +115,20 @@ impl<'a> Approval<'a> {
     /// Open questions.
     pub fn questions(self) -> impl Iterator<Item = Effect> {
         self.calls().filter_map(|(task, run, call)| match &call.state {
-            ToolState::Asking(question) => Some(Effect::AskPerson {
+            ToolState::Asking { question, midway } => Some(Effect::AskPerson {
                 task: task.clone(),
                 run: run.clone(),
                 call: call.call.id.clone(),
                 question: question.clone(),
+                midway: *midway,
             }),
             _ => None,
         })
+    }
+
+    /// Whether this question is open and its call goes on with the answer.
+    pub fn is_open_midway(self, key: &EffectKey) -> bool {
+        self.questions().any(|asked| matches!(asked, Effect::AskPerson { midway: true, .. }) && asked.key() == *key)
     }
 
     pub fn is_open_question(self, key: &EffectKey) -> bool {

@@ -4,6 +4,8 @@ use crate::nouns::{BlobId, ExecutionId, Slug, ToolCall};
 use crate::record::{CallKey, ChangeSet, EffectKey, Gate, Outcome, ReferenceStage};
 use crate::template::operators::EvalPhase;
 
+use super::execution::PersonAnswer;
+
 /// A model call to make, including what the driver cannot find in the run by the call's key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelCall {
@@ -61,6 +63,8 @@ pub enum Effect {
         call: ToolCall,
         /// Milliseconds it may still take.
         deadline_ms: u64,
+        /// The answer with which a call that asked a person goes on.
+        answer: Option<PersonAnswer>,
     },
     /// Bind the arguments of a call of a template; record `CallMounted`, or `CallReturned` if they do not fit.
     MountTemplate {
@@ -118,6 +122,8 @@ pub enum Effect {
         call: String,
         /// The question.
         question: String,
+        /// Whether the call goes on with the answer. Otherwise, the answer is its output.
+        midway: bool,
     },
     /// Check a change set on a copy of the project; record `ChangesChecked`.
     TryChanges {
@@ -178,6 +184,27 @@ impl Effect {
             | Self::ApplyChanges { task, .. }
             | Self::RollBack { task, .. } => Some(task),
             Self::AskApproval(_) | Self::AskPerson { .. } | Self::Conclude(_) => None,
+        }
+    }
+
+    /// The name of this kind of work, for logs.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::AskModel(_) => "ask_model",
+            Self::ReadReply(_) => "read_reply",
+            Self::CheckReferences { .. } => "check_references",
+            Self::RunTool { .. } => "run_tool",
+            Self::MountTemplate { .. } => "mount_template",
+            Self::ReturnTemplate { .. } => "return_template",
+            Self::MergeByCode { .. } => "merge_by_code",
+            Self::Evaluate { .. } => "evaluate",
+            Self::Retrieve { .. } => "retrieve",
+            Self::AskApproval(_) => "ask_approval",
+            Self::AskPerson { .. } => "ask_person",
+            Self::TryChanges { .. } => "try_changes",
+            Self::ApplyChanges { .. } => "apply_changes",
+            Self::RollBack { .. } => "roll_back",
+            Self::Conclude(_) => "conclude",
         }
     }
 

@@ -266,6 +266,19 @@ impl ToolRun {
         matches!(self.state, ToolState::Cut { .. })
     }
 
+    /// The answer with which it goes on.
+    pub fn answer(&self) -> Option<&PersonAnswer> {
+        match &self.state {
+            ToolState::Answered(answer) => Some(answer),
+            _ => None,
+        }
+    }
+
+    /// Whether it was started and waits for an answer, or goes on with one. It ends with its process.
+    pub fn is_midway(&self) -> bool {
+        matches!(self.state, ToolState::Asking { midway: true, .. } | ToolState::Answered(_))
+    }
+
     /// Marks a call that was started and did not end. It is not repeated before a resume.
     pub(super) fn cut(&mut self) {
         self.state = ToolState::Cut { approved: self.state == ToolState::Approved };
@@ -301,8 +314,8 @@ impl ToolRun {
     }
 }
 
-/// The state of a tool call. A call is in flight if it is `Queued` or `Approved` and its key is among the effects in
-/// flight.
+/// The state of a tool call. A call is in flight if it is `Queued`, `Approved` or `Answered` and its key is among
+/// the effects in flight.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ToolState {
     /// Not started.
@@ -321,8 +334,15 @@ pub enum ToolState {
         /// Whether a person had approved it.
         approved: bool,
     },
-    /// It waits for a person's answer to this question.
-    Asking(String),
+    /// It waits for a person's answer.
+    Asking {
+        /// The question.
+        question: String,
+        /// Whether the call goes on with the answer. Otherwise, the answer is its output.
+        midway: bool,
+    },
+    /// It goes on with a person's answer.
+    Answered(PersonAnswer),
     /// It runs a template as the tree with this number.
     Mounted(usize),
     /// Its change set with this number waits for approval or is being applied.
@@ -331,10 +351,19 @@ pub enum ToolState {
     Done(ToolOutput),
 }
 
+/// What a person answered in the middle of a call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PersonAnswer {
+    /// This text.
+    Given(BlobId),
+    /// Nothing, because nobody was there.
+    Declined,
+}
+
 impl ToolState {
     /// It waits for a person.
     pub(super) fn is_asking(&self) -> bool {
-        matches!(self, Self::Gated { .. } | Self::Asking(_))
+        matches!(self, Self::Gated { .. } | Self::Asking { .. })
     }
 }
 

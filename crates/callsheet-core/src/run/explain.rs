@@ -340,7 +340,7 @@ impl Explainer<'_> {
         }
         let own = Approval(run).calls().filter(|(of, ..)| *of == slug);
         let mut asking = own.filter_map(|(_, exec, call)| match &call.state {
-            ToolState::Asking(question) => {
+            ToolState::Asking { question, .. } => {
                 let (run, call) = (exec.clone(), call.call.id.clone());
                 Some(Why::Question { run, call, question: question.clone() })
             }

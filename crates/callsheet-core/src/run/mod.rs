@@ -115,8 +115,8 @@ pub use attempts::Attempts;
 pub use clock::{Reuse, Times};
 pub use effect::{Effect, ModelCall};
 pub use execution::{
-    AppliedSet, Execution, ExecutionPhase, Merge, MergeBy, Review, ReviewPhase, RunInput, ToolOutput, ToolRun,
-    ToolState, Turn,
+    AppliedSet, Execution, ExecutionPhase, Merge, MergeBy, PersonAnswer, Review, ReviewPhase, RunInput, ToolOutput,
+    ToolRun, ToolState, Turn,
 };
 pub use explain::{Explainer, Why};
 pub use failure::{Cause, Failure};

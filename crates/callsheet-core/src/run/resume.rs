@@ -85,6 +85,22 @@ impl Resume<'_> {
                 _ => {}
             }
         }
+        self.settle_midway();
+    }
+
+    /// Settles the calls that waited for an answer or went on with one. What they had begun ended with their process,
+    /// so a call that may be repeated begins again.
+    fn settle_midway(&mut self) {
+        let mut midway = Vec::new();
+        for task in self.0.tasks.values_mut() {
+            for exec in &mut task.runs {
+                for call in exec.calls.iter_mut().filter(|call| call.is_midway()) {
+                    call.state = ToolState::Queued;
+                    midway.push((task.task.slug.clone(), exec.id.clone(), call.call.id.clone()));
+                }
+            }
+        }
+        midway.iter().for_each(|(task, run, call)| self.settle_tool(task, run, call));
     }
 
     /// Settles a tool call that has a start and no end. A call that may not be repeated does not run again (spec

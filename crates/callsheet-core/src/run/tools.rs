@@ -1,13 +1,13 @@
 //! The results of tool calls (spec 10.4).
 
-use crate::nouns::{BlobId, ExecutionId, Slug};
+use crate::nouns::{ExecutionId, Slug};
 use crate::record::{EffectKey, ToolRecord};
 
 use super::Run;
 use super::approval::Approval;
 use super::changes::SetSource;
 use super::changing::Changing;
-use super::execution::{ToolOutput, ToolState};
+use super::execution::{PersonAnswer, ToolOutput, ToolState};
 
 /// Applies the results of tool calls.
 pub(super) struct ToolResults<'a>(pub &'a mut Run);
@@ -24,13 +24,16 @@ impl ToolResults<'_> {
         if *record == ToolRecord::Cut {
             return self.cut(task, run, call);
         }
-        self.0.calls.note_tool();
+        if !matches!(record, ToolRecord::Midway(_)) {
+            self.0.calls.note_tool();
+        }
         self.note_change(task, run, call);
         let state = match record {
             ToolRecord::Output { blob, error } => {
                 ToolState::Done(ToolOutput::Text { blob: blob.clone(), error: error.is_some() })
             }
-            ToolRecord::Question(question) => ToolState::Asking(question.clone()),
+            ToolRecord::Question(question) => ToolState::Asking { question: question.clone(), midway: false },
+            ToolRecord::Midway(question) => ToolState::Asking { question: question.clone(), midway: true },
             ToolRecord::Changes(changes) => {
                 let source = SetSource::Call(call.to_owned());
                 ToolState::Staged(Changing(self.0).stage(task, run, source, changes.clone()))
@@ -58,12 +61,17 @@ impl ToolResults<'_> {
         }
     }
 
-    pub fn answered(&mut self, key: &EffectKey, output: &BlobId) {
+    pub fn answered(&mut self, key: &EffectKey, answer: PersonAnswer) {
         let EffectKey::Question { task, run, call } = key else { return };
         self.0.in_flight.end(key);
         self.0.progress.stop_waiting();
         if let Some(tool) = self.0.tool_mut(task, run, call) {
-            tool.state = ToolState::Done(ToolOutput::Answered(output.clone()));
+            match (&tool.state, answer) {
+                (ToolState::Asking { midway: true, .. }, answer) => tool.state = ToolState::Answered(answer),
+                (_, PersonAnswer::Given(output)) => tool.state = ToolState::Done(ToolOutput::Answered(output)),
+                // Only a question in the middle of a call is declined.
+                (_, PersonAnswer::Declined) => {}
+            }
         }
     }
 }

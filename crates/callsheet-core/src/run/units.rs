@@ -231,14 +231,16 @@ impl<'a> Units<'a> {
                 continue;
             }
             match call.state {
-                ToolState::Gated { .. } | ToolState::Asking(_) => found.person = true,
-                ToolState::Queued | ToolState::Approved | ToolState::Cut { .. } if !has_the_turn => {}
-                ToolState::Queued | ToolState::Approved | ToolState::Cut { .. } => {
+                ToolState::Gated { .. } | ToolState::Asking { .. } => found.person = true,
+                ToolState::Queued | ToolState::Approved | ToolState::Answered(_) | ToolState::Cut { .. }
+                    if !has_the_turn => {}
+                ToolState::Queued | ToolState::Approved | ToolState::Answered(_) | ToolState::Cut { .. } => {
                     let effect = Effect::RunTool {
                         task: task.slug(),
                         run: run.id.clone(),
                         call: call.call.clone(),
                         deadline_ms: limits::deadline_ms(self.0, Some(task)),
+                        answer: call.answer().cloned(),
                     };
                     let in_flight = self.0.in_flight.contains(&effect.key());
                     found.work.push((effect, in_flight));

@@ -107,6 +107,7 @@ pub fn answer(lookup: &Lookup) -> Answer {
     match lookup {
         Lookup::Symbols(_) => Answer::NoSymbols,
         Lookup::Call { .. } => Answer::Startable,
+        Lookup::Resource { .. } => Answer::Missing(Candidates::default()),
         Lookup::Path { path, .. } if path.starts_with("missing") || path.starts_with("new") => {
             Answer::Missing(Candidates { without_slash: None, respelled: None, near: vec!["src/a.rs".to_owned()] })
         }

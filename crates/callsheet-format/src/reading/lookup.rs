@@ -27,6 +27,13 @@ pub enum Lookup {
     Content(String),
     /// The symbols of a code file, for changes that name one.
     Symbols(String),
+    /// Facts about a resource of an MCP server.
+    Resource {
+        /// The server.
+        server: String,
+        /// The address of the resource.
+        uri: String,
+    },
     /// Whether a tool call can start.
     Call {
         /// The tool.

@@ -237,6 +237,7 @@ impl World {
                 Answer::Stuck("no-such-program could not be started: no such program here.".to_owned())
             }
             Lookup::Call { .. } => Answer::Startable,
+            Lookup::Resource { .. } => Answer::Missing(Candidates::default()),
         }
     }
 

@@ -180,6 +180,29 @@ impl Transport {
         path: &str,
         body: &Value,
         framing: Framing,
+        decoder: Box<dyn Decoder>,
+        deltas: DeltaSink<'_>,
+    ) -> Result<Decoded, Failure> {
+        let begun = Instant::now();
+        let exchanged = self.exchanged(path, body, framing, decoder, deltas).await;
+        let (provider, ms) = (&self.context.provider, u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX));
+        match &exchanged {
+            Ok(_) => tracing::info!(provider, ms, "a provider replied"),
+            Err(failure) => {
+                let status = failure.refusal.as_ref().and_then(|refusal| refusal.status);
+                tracing::warn!(provider, ms, status, fault = failure.fault.kind(), "a provider did not reply");
+                // A provider may quote the prompt.
+                tracing::debug!(fault = %failure.fault, "why it did not");
+            }
+        }
+        exchanged
+    }
+
+    async fn exchanged(
+        &self,
+        path: &str,
+        body: &Value,
+        framing: Framing,
         mut decoder: Box<dyn Decoder>,
         deltas: DeltaSink<'_>,
     ) -> Result<Decoded, Failure> {

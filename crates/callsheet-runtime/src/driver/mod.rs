@@ -33,13 +33,14 @@ pub use writer::RunWriter;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use callsheet_core::events::{self, Event};
 use callsheet_core::record::{EffectKey, Outcome};
 use callsheet_core::run::{Effect, Run};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use crate::branch::Commits;
 use crate::effects::{Completion, EffectResult, Kept, Work, perform, perform_quick};
@@ -79,8 +80,10 @@ pub async fn drive(
         let input = serde_json::json!({ "run": driver.session.run().id(), "outcome": outcome });
         after_tasks::tell(Arc::clone(&driver.services), HookPoint::RunEnd, input).await;
     }
+    driver.services.held_calls.end();
     let ends = driver.services.tools.values().cloned().map(|tool| async move { tool.end().await });
     ends.collect::<JoinSet<()>>().join_all().await;
+    driver.services.pages.end().await;
     let written = driver.session.write_views(&driver.services);
     driver.session.close();
     let ended = ended.and_then(|outcome| written.map(|()| outcome));
@@ -310,11 +313,22 @@ impl Driver {
         self.in_flight.insert(key.clone(), cancel.clone());
         let turn = self.services.slots.turn();
         let work = Work { services: Arc::clone(&self.services), cancel, turn };
+        let run = self.session.run().id().map(tracing::field::display);
+        let task = effect.task().map(tracing::field::display);
+        let span = tracing::info_span!("effect", run, kind = effect.name(), task);
         let future = perform(work, effect, self.session.run());
-        self.tasks.spawn(async move {
+        let logged = async move {
+            let begun = Instant::now();
+            tracing::debug!("begins");
             let result = future.await;
+            let ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+            match &result {
+                Ok(_) => tracing::info!(ms, "ended"),
+                Err(fault) => tracing::error!(ms, %fault, "failed"),
+            }
             Completion { key, result }
-        });
+        };
+        self.tasks.spawn(logged.instrument(span));
     }
 
     /// A few results that are there already are recorded together. What follows from them is started before more are read,

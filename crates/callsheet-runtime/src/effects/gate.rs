@@ -6,7 +6,7 @@ use callsheet_core::evaluate::SCRIPT;
 use callsheet_core::events;
 use callsheet_core::nouns::{Headless, Slug};
 use callsheet_core::record::{Answer, AnsweredBy, ChangeSet, CheckEnd, Gate, GateKind, Outcome as RunOutcome, Verdict};
-use callsheet_core::run::{Run, TaskRun};
+use callsheet_core::run::{Effect, Run, TaskRun};
 use callsheet_core::visible::visible_line;
 
 use crate::effects::gate_view::{gate_view, pending};
@@ -179,13 +179,20 @@ fn covers(run: &Run, slugs: &[Slug], task: &Slug) -> bool {
     run.names_around(task).iter().any(|name| slugs.contains(name))
 }
 
-/// Waits for the answer to a tool's question, which arrives through the inbox.
-pub(crate) fn question(work: Work) -> EffectFuture {
+/// Waits for the answer to a tool's question, which arrives through the inbox. Nothing keeps a call in the middle open
+/// while nobody is there, so its question is declined.
+pub(crate) fn question(work: Work, effect: Effect) -> EffectFuture {
     Box::pin(async move {
-        tokio::select! {
-            () = work.services.attendance.ended() => {}
-            () = work.cancel.cancelled() => {}
+        let is_absent = tokio::select! {
+            () = work.services.attendance.ended() => true,
+            () = work.cancel.cancelled() => false,
+        };
+        match effect {
+            Effect::AskPerson { task, run, call, midway: true, .. } if is_absent => {
+                work.services.notice(&format!("{task}: nobody is there to answer {call}, so its question is declined"));
+                Ok(EffectResult::Events(vec![events::QuestionDeclined { task, run, call }.into()]))
+            }
+            _ => Ok(EffectResult::Unattended(RunOutcome::InputRequired)),
         }
-        Ok(EffectResult::Unattended(RunOutcome::InputRequired))
     })
 }

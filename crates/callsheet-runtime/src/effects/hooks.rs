@@ -1,6 +1,8 @@
 //! Asks hooks (spec 12.11). A hook reads JSON from its standard input, and its exit code is the answer. It runs in the
 //! same sandbox as scripts that only read.
 
+use std::sync::Arc;
+
 use callsheet_core::evaluate::{ProcessReport, ProcessRequest, SCRIPT_READ};
 use callsheet_core::template::Inherit;
 use serde_json::{Value, json};
@@ -67,6 +69,7 @@ async fn asked(
         workspace: services.workspace_for(&Caller::default(), None),
         skill_dir: None,
         fetch: None,
+        documents: Arc::clone(&services.documents),
         max_output_bytes: OUTPUT,
         timeout: services.hooks.timeout,
         cancel: cancel.clone(),
@@ -74,7 +77,9 @@ async fn asked(
     match tool.run(&request, &context).await {
         Ok(ToolOutcome::Output(text)) => serde_json::from_str(&text).map_err(|error| error.to_string()),
         Ok(ToolOutcome::Failed(text)) => Err(text),
-        Ok(ToolOutcome::Changes(_) | ToolOutcome::Question(_)) => Err("it gave no output".to_owned()),
+        Ok(ToolOutcome::Changes(_) | ToolOutcome::Question(_) | ToolOutcome::Midway(_)) => {
+            Err("it gave no output".to_owned())
+        }
         Err(fault @ (ToolFault::Cancelled | ToolFault::Defect(_) | ToolFault::Told { .. })) => Err(fault.to_string()),
     }
 }

@@ -178,6 +178,7 @@ async fn printed(work: &Work, argv: &[String]) -> Result<Result<Paths, String>, 
         workspace: work.services.workspace_for(&Caller::default(), None),
         skill_dir: None,
         fetch: None,
+        documents: Arc::clone(&work.services.documents),
         // Half of a kept stream is from its end, and only the beginning is needed.
         max_output_bytes: COMMAND_BYTES.saturating_mul(2),
         timeout: COMMAND_TIME,
@@ -187,7 +188,7 @@ async fn printed(work: &Work, argv: &[String]) -> Result<Result<Paths, String>, 
     let text = match outcome.map_err(DriveFault::defect)? {
         ToolOutcome::Output(text) => text,
         ToolOutcome::Failed(why) => return Ok(Err(why)),
-        ToolOutcome::Changes(_) | ToolOutcome::Question(_) => {
+        ToolOutcome::Changes(_) | ToolOutcome::Question(_) | ToolOutcome::Midway(_) => {
             return Err(DriveFault::defect("a command that lists files returned something other than files"));
         }
     };

@@ -73,10 +73,10 @@ pub(crate) fn perform_quick(
 pub(crate) fn perform(work: Work, effect: Effect, run: &Run) -> EffectFuture {
     match effect {
         Effect::AskModel(asked) => model::ask(work, run, asked),
-        Effect::RunTool { task, run: exec, call, deadline_ms } => tool::run(work, run, &task, &exec, call, deadline_ms),
+        effect @ Effect::RunTool { .. } => tool::run(work, run, effect),
         Effect::Retrieve { task, n, request } => lookup::retrieve(work, task, n, &request),
         Effect::AskApproval(gate) => gate::approve(work, run, gate),
-        Effect::AskPerson { .. } => gate::question(work),
+        effect @ Effect::AskPerson { .. } => gate::question(work, effect),
         Effect::TryChanges { .. } => try_changes::check(work, run, effect),
         Effect::ApplyChanges { task, run: exec, set, changes } => apply::apply(work, task, exec, set, changes),
         Effect::RollBack { task, run: exec, set, changes } => apply::roll_back(work, task, exec, set, changes),

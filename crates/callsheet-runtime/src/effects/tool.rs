@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use callsheet_core::evaluate::ProcessReport;
 use callsheet_core::events;
 use callsheet_core::fence::fence;
-use callsheet_core::nouns::{ExecutionId, Slug, ToolCall, ToolEffect};
+use callsheet_core::nouns::{Slug, ToolCall, ToolEffect};
 use callsheet_core::prompt::Note;
-use callsheet_core::record::ToolRecord;
-use callsheet_core::run::{Run, TaskRun};
+use callsheet_core::record::{EffectKey, ToolRecord};
+use callsheet_core::run::{Effect, PersonAnswer, Run, TaskRun};
 use serde_json::json;
 
 use crate::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
@@ -24,18 +24,15 @@ use crate::services::{HookPoint, Services};
 use crate::sheetfile::SheetWatch;
 
 /// Runs one call whose start is on disk.
-pub(crate) fn run(
-    work: Work,
-    run: &Run,
-    task: &Slug,
-    exec: &ExecutionId,
-    call: ToolCall,
-    deadline_ms: u64,
-) -> EffectFuture {
-    let Some(owner) = run.task(task) else {
+pub(crate) fn run(work: Work, run: &Run, effect: Effect) -> EffectFuture {
+    let key = effect.key();
+    let Effect::RunTool { task, run: exec, call, deadline_ms, answer } = effect else {
+        return ready(Err(DriveFault::defect("another effect is performed as a tool call")));
+    };
+    let Some(owner) = run.task(&task) else {
         return ready(Err(DriveFault::defect("a tool call of an unknown task")));
     };
-    let shown = stage::shown(&work.services, run, task, exec);
+    let shown = stage::shown(&work.services, run, &task, &exec);
     let refusal = refusal(&work, owner, &call);
     let tool = tool_of(&work, owner, &call);
     let own = owner.skill.as_ref().filter(|_| owner.is_process()).and_then(|skill| skill.limits.task.max_output_bytes);
@@ -46,9 +43,10 @@ pub(crate) fn run(
     let is_process = owner.is_process();
     // A model cannot fetch a page that a reference may not name (spec 5.7).
     let fetch = work.services.fetch.clone().filter(|_| run.settings().allow_http);
-    let (caller, task, exec) = (Caller::of(run, task), task.clone(), exec.clone());
+    let caller = Caller::of(run, &task);
     Box::pin(async move {
-        let refusal = refused(&work, &task, &call, refusal).await;
+        // A call that goes on was allowed when it began.
+        let refusal = if answer.is_some() { None } else { refused(&work, &task, &call, refusal).await };
         let (begun, started) = (work.services.clock.now_ms(), Instant::now());
         let timeout = Duration::from_millis(deadline_ms);
         let outcome = match (refusal, tool) {
@@ -59,13 +57,18 @@ pub(crate) fn run(
                     workspace: work.services.workspace_for(&caller, skill_dir.as_deref()),
                     skill_dir,
                     fetch,
+                    documents: Arc::clone(&work.services.documents),
                     max_output_bytes: limit,
                     timeout,
                     cancel: work.cancel.clone(),
                 };
                 let writes_sheets = tool.spec().effect == ToolEffect::Execute && !work.services.commands_apart;
                 let watch = writes_sheets.then(|| SheetWatch::begin(&work.services));
-                let made = made(&work.services, &*tool, &task, &call, &context).await;
+                let made = match &answer {
+                    None => tool.run(&call.arguments, &context).await,
+                    Some(answer) => go_on(&work.services, &key, answer, &context).await?,
+                };
+                let made = settled(&work.services, &task, &call, made);
                 if let Some(watch) = watch {
                     watch.settle(&work.services);
                 }
@@ -76,21 +79,40 @@ pub(crate) fn run(
             }
         };
         let ms = work.services.clock.now_ms().saturating_sub(begun);
-        let output = |text: String, failed: bool| {
-            let error = failed.then(|| first_line(&text));
-            ToolRecord::Output { blob: work.services.store.stage_blob(text.into_bytes()), error }
-        };
+        tracing::info!(tool = call.name, ms, how = outcome.name(), "a tool was called");
         let record = match outcome {
             cut if of_run && is_cut(&cut, is_process, started.elapsed() >= timeout) => ToolRecord::Cut,
-            ToolOutcome::Output(text) => output(text, false),
-            ToolOutcome::Failed(text) => output(text, true),
-            ToolOutcome::Question(text) => ToolRecord::Question(text),
-            ToolOutcome::Changes(changes) => match stage::stage(&work.services, &changes, &shown)? {
-                Ok(set) => ToolRecord::Changes(set),
-                Err(issues) => output(texts::issues_text(&issues), true),
-            },
+            outcome => recorded(&work.services, key, outcome, &shown)?,
         };
         Ok(EffectResult::Events(vec![events::ToolFinished { task, run: exec, call: call.id, record, ms }.into()]))
+    })
+}
+
+/// What is recorded of an outcome. A call that asks a person is kept until it gets the answer.
+fn recorded(
+    services: &Services,
+    key: EffectKey,
+    outcome: ToolOutcome,
+    shown: &stage::ShownFiles,
+) -> Result<ToolRecord, DriveFault> {
+    let output = |text: String, failed: bool| {
+        let error = failed.then(|| first_line(&text));
+        ToolRecord::Output { blob: services.store.stage_blob(text.into_bytes()), error }
+    };
+    Ok(match outcome {
+        ToolOutcome::Output(text) => output(text, false),
+        ToolOutcome::Failed(text) => output(text, true),
+        ToolOutcome::Question(text) => ToolRecord::Question(text),
+        ToolOutcome::Midway(midway) => {
+            if let Some(held) = midway.take() {
+                services.held_calls.keep(key, held);
+            }
+            ToolRecord::Midway(midway.question)
+        }
+        ToolOutcome::Changes(changes) => match stage::stage(services, &changes, shown)? {
+            Ok(set) => ToolRecord::Changes(set),
+            Err(issues) => output(texts::issues_text(&issues), true),
+        },
     })
 }
 
@@ -117,15 +139,31 @@ fn first_line(text: &str) -> String {
     line.trim().chars().take(FIRST_LINE).collect()
 }
 
-/// Makes a call. `None` if it was cancelled.
-async fn made(
+/// Goes on with a call after a person answered its question.
+async fn go_on(
     services: &Services,
-    tool: &dyn Tool,
+    key: &EffectKey,
+    answer: &PersonAnswer,
+    context: &ToolContext,
+) -> Result<Result<ToolOutcome, ToolFault>, DriveFault> {
+    let Some(held) = services.held_calls.take(key) else {
+        return Ok(Ok(ToolOutcome::Failed(Note::ToolLost.fill(&[]))));
+    };
+    let text = match answer {
+        PersonAnswer::Given(blob) => Some(String::from_utf8_lossy(&services.store.blob(blob)?).into_owned()),
+        PersonAnswer::Declined => None,
+    };
+    Ok(held.go_on(text.as_deref(), context).await)
+}
+
+/// The outcome of a call, once the person knows what concerns them. `None` if it was cancelled.
+fn settled(
+    services: &Services,
     task: &Slug,
     call: &ToolCall,
-    context: &ToolContext,
+    made: Result<ToolOutcome, ToolFault>,
 ) -> Option<ToolOutcome> {
-    match tool.run(&call.arguments, context).await {
+    match made {
         Ok(outcome) => Some(outcome),
         Err(ToolFault::Cancelled) => None,
         Err(ToolFault::Told { person, model }) => {
@@ -147,7 +185,7 @@ fn is_cut(outcome: &ToolOutcome, is_process: bool, time_is_over: bool) -> bool {
             serde_json::from_str::<ProcessReport>(text).is_ok_and(|report| report.timed_out)
         }
         ToolOutcome::Failed(_) => time_is_over,
-        ToolOutcome::Output(_) | ToolOutcome::Question(_) | ToolOutcome::Changes(_) => false,
+        ToolOutcome::Output(_) | ToolOutcome::Question(_) | ToolOutcome::Midway(_) | ToolOutcome::Changes(_) => false,
     }
 }
 

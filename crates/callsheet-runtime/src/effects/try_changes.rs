@@ -1,5 +1,6 @@
 //! Checking change sets on a copy of the project (spec 10.10).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use callsheet_core::evaluate::ProcessReport;
@@ -35,6 +36,7 @@ pub(crate) fn check(work: Work, run: &Run, effect: Effect) -> EffectFuture {
             workspace: services.workspace_for(&caller, None),
             skill_dir: None,
             fetch: None,
+            documents: Arc::clone(&services.documents),
             max_output_bytes: limit,
             timeout: Duration::from_millis(deadline_ms),
             cancel: work.cancel.clone(),
@@ -43,7 +45,7 @@ pub(crate) fn check(work: Work, run: &Run, effect: Effect) -> EffectFuture {
         let (end, output) = match tool.run(&arguments, &context).await {
             Ok(ToolOutcome::Output(text)) => ended(&text),
             Ok(ToolOutcome::Failed(text)) => (CheckEnd::NotRun, text),
-            Ok(ToolOutcome::Changes(_) | ToolOutcome::Question(_)) => {
+            Ok(ToolOutcome::Changes(_) | ToolOutcome::Question(_) | ToolOutcome::Midway(_)) => {
                 return Err(DriveFault::defect("a check gave no output"));
             }
             Err(ToolFault::Cancelled) => return Ok(EffectResult::Events(Vec::new())),

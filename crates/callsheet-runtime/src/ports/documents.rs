@@ -11,6 +11,9 @@ pub enum DocumentKind {
     Office,
 }
 
+/// Bytes of the largest document that is read.
+pub const DOCUMENT_LIMIT: u64 = 64 * 1024 * 1024;
+
 const EXTENSIONS: [(&str, DocumentKind); 4] = [
     ("pdf", DocumentKind::Pdf),
     ("docx", DocumentKind::Office),

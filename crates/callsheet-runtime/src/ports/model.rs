@@ -298,6 +298,21 @@ pub enum ModelFault {
     Cancelled,
 }
 
+impl ModelFault {
+    /// The name of this kind of fault, for logs.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Communication { .. } => "communication",
+            Self::Busy { .. } => "busy",
+            Self::Configuration { .. } => "configuration",
+            Self::Exhausted { .. } => "exhausted",
+            Self::ContextOverflow { .. } => "context_overflow",
+            Self::Deadline => "deadline",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
 /// Receives streamed text. It goes only to viewers, never into the record.
 pub type DeltaSink<'a> = &'a (dyn Fn(&str) + Send + Sync);
 

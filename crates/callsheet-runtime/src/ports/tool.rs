@@ -13,7 +13,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::paths::Workspace;
 
-use super::Fetch;
+use super::documents::Documents;
+use super::fetch::Fetch;
+use super::held_call::Midway;
 
 /// The result of a call.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +28,20 @@ pub enum ToolOutcome {
     Changes(Vec<Change>),
     /// A question to a person. The answer becomes the output.
     Question(String),
+    /// A question to a person in the middle of the call, which goes on with the answer.
+    Midway(Midway),
+}
+
+impl ToolOutcome {
+    /// The name of this kind of result, for logs.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Output(_) => "output",
+            Self::Failed(_) => "failed",
+            Self::Changes(_) => "changes",
+            Self::Question(_) | Self::Midway(_) => "question",
+        }
+    }
 }
 
 /// What a call may use.
@@ -37,6 +53,8 @@ pub struct ToolContext {
     pub skill_dir: Option<PathBuf>,
     /// Access to web pages. `None` means no network.
     pub fetch: Option<Arc<dyn Fetch>>,
+    /// Texts of PDF and office files.
+    pub documents: Arc<dyn Documents>,
     /// The maximum number of bytes of output, for each stream. The rest is read, counted and replaced by a note.
     pub max_output_bytes: usize,
     /// Time the call may take.

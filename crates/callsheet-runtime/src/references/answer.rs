@@ -7,7 +7,7 @@ use callsheet_format::reading::{Answer, Answers, Candidates, FileFacts, Lookup};
 
 use crate::issues::path_reason;
 use crate::paths::{EntryKind, Located, PathFault, Workspace};
-use crate::ports::{Documents, NoDocuments, NoOutline, Outline};
+use crate::ports::{Documents, NoDocuments, NoOutline, NoResources, Outline, ResourceFault, Resources};
 
 use super::files::{self, Content, TextFile};
 use super::large::LargeFiles;
@@ -51,7 +51,7 @@ fn of_path(lookup: &Lookup, path: &str) -> Option<Lookup> {
         Lookup::Path { fragment, .. } => Some(Lookup::Path { path: path.to_owned(), fragment: fragment.clone() }),
         Lookup::Content(_) => Some(Lookup::Content(path.to_owned())),
         Lookup::Symbols(_) => Some(Lookup::Symbols(path.to_owned())),
-        Lookup::Glob(_) | Lookup::Call { .. } => None,
+        Lookup::Glob(_) | Lookup::Resource { .. } | Lookup::Call { .. } => None,
     }
 }
 
@@ -84,12 +84,14 @@ pub struct Disk<'a> {
     pub documents: &'a dyn Documents,
     /// Large files that were already read.
     pub large: &'a LargeFiles,
+    /// Resources of servers.
+    pub resources: &'a dyn Resources,
 }
 
 impl<'a> Disk<'a> {
-    /// A project in which only text files are read, and code has no symbols.
+    /// A project in which only text files are read, and code has no symbols. It has no servers.
     pub fn of_text(workspace: &'a Workspace, large: &'a LargeFiles) -> Self {
-        Self { workspace, outline: &NoOutline, documents: &NoDocuments, large }
+        Self { workspace, outline: &NoOutline, documents: &NoDocuments, large, resources: &NoResources }
     }
 }
 
@@ -118,6 +120,16 @@ impl Asked<'_> {
             Lookup::Symbols(path) => match self.content(path) {
                 Ok(text) => self.disk.outline.outline(path, &text).map_or(Answer::NoSymbols, Answer::Symbols),
                 Err(fault) => self.refusal(&fault, lookup, path),
+            },
+            Lookup::Resource { server, uri } => match self.disk.resources.read(server, uri) {
+                Ok(page) => Answer::File(FileFacts {
+                    path: uri.clone(),
+                    bytes: page.text.len() as u64,
+                    tokens: tokens(&page.text),
+                    ..FileFacts::default()
+                }),
+                Err(ResourceFault::Missing(near)) => Answer::Missing(Candidates { near, ..Candidates::default() }),
+                Err(ResourceFault::Unreadable(reason)) => Answer::Unreadable(reason),
             },
             // Tools are not on disk.
             Lookup::Call { .. } => Answer::Startable,

@@ -8,7 +8,7 @@ use callsheet_format::prompt::{Excerpt, Gap, line_count};
 
 use crate::issues::path_reason;
 use crate::paths::{BINARY_PROBE, EntryKind, FileBytes, Listing, Located, PathFault, reason};
-use crate::ports::{DocumentFault, DocumentKind};
+use crate::ports::{DOCUMENT_LIMIT, DocumentFault, DocumentKind, Documents};
 
 use super::answer::Disk;
 
@@ -18,9 +18,6 @@ const WHOLE_LIMIT: u64 = 4 * 1024 * 1024;
 /// A larger file is not read: its hash and its lines would require reading all of it.
 const READ_LIMIT: u64 = 1024 * MIB;
 const MIB: u64 = 1024 * 1024;
-
-/// A larger document is not read.
-const DOCUMENT_LIMIT: u64 = 64 * MIB;
 
 /// Bytes kept of each end of a large file.
 const END_LIMIT: usize = 1024 * 1024;
@@ -53,7 +50,7 @@ pub(super) fn read(disk: Disk<'_>, located: &Located, lines: Option<(u32, u32)>)
         EntryKind::Directory => Ok(Content::Directory(disk.workspace.list(located, NAMES)?)),
         EntryKind::Special => Err(unreadable(path_reason("not-regular"))),
         EntryKind::File(bytes) => match DocumentKind::of(located.path()) {
-            Some(_) if bytes > DOCUMENT_LIMIT => Err(unreadable(too_large(bytes, DOCUMENT_LIMIT))),
+            Some(_) if bytes > DOCUMENT_LIMIT => Err(unreadable(document_too_large(bytes))),
             Some(kind) => document(disk, located, kind, lines),
             None if bytes <= WHOLE_LIMIT => Ok(small(whole(disk, located, WHOLE_LIMIT)?, lines)),
             None if bytes > READ_LIMIT => Err(unreadable(too_large(bytes, READ_LIMIT))),
@@ -102,17 +99,39 @@ fn document(
 ) -> Result<Content, PathFault> {
     let content = whole(disk, located, DOCUMENT_LIMIT)?;
     let (bytes, hash) = (content.bytes.len() as u64, BlobId::of(&content.bytes));
-    let reason = match disk.documents.text(kind, &hash, &content.bytes) {
-        Ok(text) => {
+    match document_text(disk.documents, kind, &hash, &content.bytes) {
+        Ok(Some(text)) => {
             let excerpt = excerpt(text, lines);
-            return Ok(Content::Text(TextFile { bytes, hash, excerpt, complete: lines.is_none() }));
+            Ok(Content::Text(TextFile { bytes, hash, excerpt, complete: lines.is_none() }))
         }
-        Err(DocumentFault::NoReader) => return Ok(small(content, lines)),
+        Ok(None) => Ok(small(content, lines)),
+        Err(reason) => Err(PathFault::Unreadable { path: located.path().to_owned(), reason }),
+    }
+}
+
+/// Why a document of this size is not read, as a clause.
+pub fn document_too_large(bytes: u64) -> String {
+    too_large(bytes, DOCUMENT_LIMIT)
+}
+
+/// The text of a document as Markdown. `None` if this program reads no documents, so that it is like any other file.
+///
+/// # Errors
+/// Why it has no text, as a clause.
+pub fn document_text(
+    documents: &dyn Documents,
+    kind: DocumentKind,
+    id: &BlobId,
+    bytes: &[u8],
+) -> Result<Option<String>, String> {
+    let reason = match documents.text(kind, id, bytes) {
+        Ok(text) => return Ok(Some(text)),
+        Err(DocumentFault::NoReader) => return Ok(None),
         Err(DocumentFault::TooLarge) => "document-too-large",
         Err(DocumentFault::Unreadable) => "document-unreadable",
         Err(DocumentFault::NoText) => "document-without-text",
     };
-    Err(PathFault::Unreadable { path: located.path().to_owned(), reason: path_reason(reason) })
+    Err(path_reason(reason))
 }
 
 fn excerpt(text: String, lines: Option<(u32, u32)>) -> Excerpt {

@@ -10,7 +10,7 @@ use callsheet_format::prompt::Excerpt;
 
 use crate::issues::Finding;
 use crate::paths::{EntryKind, Located, PathFault, Workspace};
-use crate::ports::Page;
+use crate::ports::{Page, ResourceFault};
 use crate::rules::FILES;
 
 use super::answer::Disk;
@@ -97,6 +97,7 @@ impl<'a> Gatherer<'a> {
             Target::File { path, fragment } => self.file(&link, path, fragment.as_ref()),
             Target::Directory(path) => self.file(&link, path, None),
             Target::Http(url) => self.page(&link, url),
+            Target::Resource { server, uri } => self.resource(&link, server, uri),
         }
     }
 
@@ -230,6 +231,21 @@ impl<'a> Gatherer<'a> {
         }
         // It is not fetched yet, so a preview shows only the address.
         Some(Piece::of(link, "text", Excerpt::whole(url), Extent::Fixed))
+    }
+
+    fn resource(&mut self, link: &str, server: &str, uri: &str) -> Found {
+        match self.sources.disk.resources.read(server, uri) {
+            Ok(Page { text, media_type, .. }) => {
+                return Some(Piece::of(link, page_language(&media_type), Excerpt::whole(text), Extent::Whole));
+            }
+            Err(ResourceFault::Missing(near)) => {
+                self.error(IssueCode::FileMissing, "resource-missing", link, &[], near);
+            }
+            Err(ResourceFault::Unreadable(reason)) => {
+                self.error(IssueCode::FileUnreadable, "resource-unreadable", link, &[("reason", &reason)], Vec::new());
+            }
+        }
+        None
     }
 
     fn file(&mut self, link: &str, path: &str, fragment: Option<&Fragment>) -> Found {

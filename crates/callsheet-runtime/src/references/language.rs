@@ -1,5 +1,7 @@
 //! The language tag of a fence by file extension (spec 5.9).
 
+use crate::ports::DocumentKind;
+
 /// Extensions by tag.
 const TAGS: &[(&str, &[&str])] = &[
     ("bash", &["sh", "bash", "zsh"]),
@@ -28,8 +30,7 @@ const TAGS: &[(&str, &[&str])] = &[
     ("kotlin", &["kt", "kts"]),
     ("lua", &["lua"]),
     ("makefile", &["mk", "makefile"]),
-    // Documents are shown as Markdown.
-    ("markdown", &["md", "markdown", "pdf", "docx", "pptx", "xlsx"]),
+    ("markdown", &["md", "markdown"]),
     ("mdx", &["mdx"]),
     ("ocaml", &["ml", "mli"]),
     ("perl", &["pl", "pm"]),
@@ -52,8 +53,12 @@ const TAGS: &[(&str, &[&str])] = &[
     ("zig", &["zig"]),
 ];
 
-/// The tag for a path: by its extension, or by its name if it has none. `text` if unknown.
+/// The tag for a path: by its extension, or by its name if it has none. `text` if unknown. Documents are shown as
+/// Markdown.
 pub fn language(path: &str) -> &'static str {
+    if DocumentKind::of(path).is_some() {
+        return "markdown";
+    }
     let name = path.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
     let extension = name.rsplit('.').next().unwrap_or_default();
     TAGS.iter().find(|(_, extensions)| extensions.contains(&extension)).map_or("text", |(tag, _)| tag)
@@ -74,6 +79,7 @@ mod tests {
         assert_eq!(language("a/Makefile"), "makefile");
         assert_eq!(language("a.rs/notes"), "text");
         assert_eq!(language("x.tar.gz"), "text");
+        assert_eq!(language("docs/Plan.PDF"), "markdown");
         assert_eq!(language(""), "text");
     }
 }

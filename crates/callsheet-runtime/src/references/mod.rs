@@ -25,6 +25,7 @@ mod sources;
 pub use alone::{parts_of, project_files, shown_alone};
 pub use answer::{Disk, answer};
 pub use callsheet_format::prompt::{Excerpt, Gap, Shown, cut, line_count, preview};
+pub use files::{document_text, document_too_large};
 pub use gather::project_description;
 pub use items::count_items;
 pub(crate) use items::{ItemSource, item_source};

@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use callsheet_core::nouns::BlobId;
+use callsheet_core::nouns::{BlobId, Target};
 use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-use crate::ports::{Fetch, FetchFault, Page};
+use crate::ports::{Fetch, FetchFault, NoResources, Page, ResourceFault, Resources};
 use crate::runfiles::KeptFiles;
 
 /// The pages of one run. Several references to the same page wait for one fetch. A failed fetch can be repeated.
 pub struct Pages {
     fetch: Option<Arc<dyn Fetch>>,
+    resources: Arc<dyn Resources>,
     files: Option<KeptFiles>,
     cells: Mutex<BTreeMap<String, Arc<OnceCell<Page>>>>,
 }
@@ -30,7 +31,12 @@ struct StoredPage {
 impl Pages {
     /// Pages that are fetched through `fetch`, if there is network access, and stored in `files`.
     pub fn new(fetch: Option<Arc<dyn Fetch>>, files: Option<KeptFiles>) -> Self {
-        Self { fetch, files, cells: Mutex::new(BTreeMap::new()) }
+        Self { fetch, resources: Arc::new(NoResources), files, cells: Mutex::new(BTreeMap::new()) }
+    }
+
+    /// The same, with resources of these servers. They are kept like pages.
+    pub fn with_resources(self, resources: Arc<dyn Resources>) -> Self {
+        Self { resources, ..self }
     }
 
     /// The page, if it was already fetched in this run.
@@ -58,6 +64,11 @@ impl Pages {
             () = cancel.cancelled() => Err(FetchFault::Cancelled),
             page = fetched => page.cloned(),
         }
+    }
+
+    /// Ends the servers whose resources were read.
+    pub(crate) async fn end(&self) {
+        self.resources.end().await;
     }
 
     fn cell(&self, url: &str) -> Arc<OnceCell<Page>> {
@@ -92,5 +103,19 @@ impl Pages {
         {
             tracing::warn!(%fault, "a page could not be kept");
         }
+    }
+}
+
+impl Resources for Pages {
+    fn read(&self, server: &str, uri: &str) -> Result<Page, ResourceFault> {
+        let link = Target::Resource { server: server.to_owned(), uri: uri.to_owned() }.to_string();
+        if let Some(known) = self.cached(&link) {
+            return Ok(known);
+        }
+        let page = self.resources.read(server, uri)?;
+        self.keep(&link, &page);
+        // Another reader may have been first, with the same text.
+        let _first = self.cell(&link).set(page.clone());
+        Ok(page)
     }
 }

@@ -19,8 +19,8 @@ use crate::grants::Caller;
 use crate::material::{self, Material, MaterialRequest};
 use crate::paths::Workspace;
 use crate::ports::{
-    Attendance, Clock, Documents, Fetch, Grants, Index, Memory, ModelInfo, NoDocuments, NoGrants, NoOutline, Observer,
-    Outline, Signal, Store, StoreFault, SystemClock, Tool, Unattended,
+    Attendance, Clock, Documents, Fetch, Grants, HeldCalls, Index, Memory, ModelInfo, NoDocuments, NoGrants, NoOutline,
+    Observer, Outline, Signal, Store, StoreFault, SystemClock, Tool, Unattended,
 };
 use crate::references::{Disk, LargeFiles, Pages};
 use crate::rules::{Omitted, room, rules};
@@ -145,6 +145,8 @@ pub struct Services {
     pub slots: Slots,
     /// Registered tools by name.
     pub tools: BTreeMap<String, Arc<dyn Tool>>,
+    /// Tool calls that wait for the answer of a person.
+    pub held_calls: HeldCalls,
     /// Tools that are disabled.
     pub disabled_tools: BTreeSet<String>,
     /// The confined project.
@@ -226,6 +228,7 @@ impl Services {
             slots: Slots::new(BTreeMap::new(), 1),
             models,
             tools: BTreeMap::new(),
+            held_calls: HeldCalls::default(),
             process_tools: Vec::new(),
             hooks: Hooks::default(),
             disabled_tools: BTreeSet::new(),
@@ -263,7 +266,13 @@ impl Services {
 
     /// The project on disk, for references.
     pub fn disk(&self) -> Disk<'_> {
-        Disk { workspace: &self.workspace, outline: &*self.outline, documents: &*self.documents, large: &self.large }
+        Disk {
+            workspace: &self.workspace,
+            outline: &*self.outline,
+            documents: &*self.documents,
+            large: &self.large,
+            resources: &self.pages,
+        }
     }
 
     /// The files and sections of the project that are most related to a text. Blocks while it reads files.

@@ -1,5 +1,6 @@
 //! Code that several tools share: arguments, places, walks, limited output.
 
+pub(crate) mod document;
 pub(crate) mod place;
 pub(crate) mod text;
 pub(crate) mod walk;

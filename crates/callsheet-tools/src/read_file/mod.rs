@@ -9,10 +9,11 @@ use async_trait::async_trait;
 use callsheet_core::evaluate::READ_FILE;
 use callsheet_core::nouns::ToolSpec;
 use callsheet_runtime::paths::{BINARY_PROBE, EntryKind};
-use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
+use callsheet_runtime::ports::{DocumentKind, Documents, Tool, ToolContext, ToolFault, ToolOutcome};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::common::document::{self, NoText};
 use crate::common::place::{Place, readable};
 use crate::common::text::clip;
 use crate::common::words::say;
@@ -43,13 +44,18 @@ impl Tool for ReadFile {
             let wanted: Arguments = arguments(&given)?;
             let place = readable(&scope, &wanted.path, ticket)?;
             let cap = CAP.min(scope.max_output_bytes);
-            read(&place, &wanted, cap, ticket).map(ToolOutcome::Output)
+            read(&place, &wanted, (cap, &*scope.documents), ticket).map(ToolOutcome::Output)
         })
         .await
     }
 }
 
-fn read(place: &Place, wanted: &Arguments, cap: usize, ticket: &Ticket) -> Result<String, Stop> {
+fn read(
+    place: &Place,
+    wanted: &Arguments,
+    (cap, documents): (usize, &dyn Documents),
+    ticket: &Ticket,
+) -> Result<String, Stop> {
     let name = &place.shown;
     let failed = |error: std::io::Error| Stop::failed("read-failed", &[("path", name), ("error", &error)]);
     let size = match place.kind()? {
@@ -61,14 +67,27 @@ fn read(place: &Place, wanted: &Arguments, cap: usize, ticket: &Ticket) -> Resul
     if last < first {
         return Err(Stop::failed("read-backwards", &[("last", &last), ("first", &first)]));
     }
-    let mut file = BufReader::with_capacity(BINARY_PROBE, place.open()?);
-    if file.fill_buf().map_err(failed)?.contains(&0) {
-        return Ok(say("read-binary", &[("path", name), ("bytes", &size)]));
-    }
-    let part = LinesRead::take(&mut file, (first, last), cap, ticket).map_err(|stop| match stop {
+    let document = match DocumentKind::of(name) {
+        Some(kind) => document::text(kind, place.open()?, documents).map_err(|no_text| match no_text {
+            NoText::Io(error) => failed(error),
+            NoText::Because(reason) => Stop::failed("path-unreadable", &[("path", name), ("reason", &reason)]),
+        })?,
+        None => None,
+    };
+    let halted = |halt| match halt {
         Halt::Io(error) => failed(error),
         Halt::Stop(stop) => stop,
-    })?;
+    };
+    let part = match document {
+        Some(text) => LinesRead::take(&mut text.as_bytes(), (first, last), cap, ticket).map_err(halted)?,
+        None => {
+            let mut file = BufReader::with_capacity(BINARY_PROBE, place.open()?);
+            if file.fill_buf().map_err(failed)?.contains(&0) {
+                return Ok(say("read-binary", &[("path", name), ("bytes", &size)]));
+            }
+            LinesRead::take(&mut file, (first, last), cap, ticket).map_err(halted)?
+        }
+    };
     if first > part.total.max(1) {
         return Err(Stop::failed("read-beyond", &[("path", name), ("lines", &part.total), ("first", &first)]));
     }

@@ -4,7 +4,7 @@ mod page;
 
 use async_trait::async_trait;
 use callsheet_core::nouns::ToolSpec;
-use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
+use callsheet_runtime::ports::{Documents, Tool, ToolContext, ToolFault, ToolOutcome};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use serde::Deserialize;
@@ -58,7 +58,7 @@ impl Tool for SearchText {
         blocking(context, move |ticket| {
             let wanted: Arguments = arguments(&given)?;
             let start = readable(&scope, wanted.path.as_deref().unwrap_or("."), ticket)?;
-            search(&wanted, &start, scope.max_output_bytes, ticket).map(ToolOutcome::Output)
+            search(&wanted, &start, (scope.max_output_bytes, &*scope.documents), ticket).map(ToolOutcome::Output)
         })
         .await
     }
@@ -69,6 +69,7 @@ struct Scope<'a> {
     start: &'a Place,
     glob: Option<Glob>,
     context_lines: usize,
+    documents: &'a dyn Documents,
     ticket: &'a Ticket,
 }
 
@@ -80,21 +81,26 @@ impl Scope<'_> {
         if start.path.is_dir() {
             walk(start, None, self.ticket, |found| {
                 if !found.is_dir && self.glob.as_ref().is_none_or(|glob| glob.fits(start, &found)) {
-                    page.search(&mut searcher, matcher, (start, &found), self.ticket)?;
+                    page.search(&mut searcher, matcher, (start, &found, self.documents), self.ticket)?;
                 }
                 Ok(())
             })?;
         } else {
             let found = Found { path: start.path.clone(), shown: start.shown.clone(), is_dir: false };
-            page.search(&mut searcher, matcher, (start, &found), self.ticket)?;
+            page.search(&mut searcher, matcher, (start, &found, self.documents), self.ticket)?;
         }
         Ok(page)
     }
 }
 
-fn search(wanted: &Arguments, start: &Place, limit: usize, ticket: &Ticket) -> Result<String, Stop> {
+fn search(
+    wanted: &Arguments,
+    start: &Place,
+    (limit, documents): (usize, &dyn Documents),
+    ticket: &Ticket,
+) -> Result<String, Stop> {
     let glob = wanted.glob.as_deref().map(Glob::new).transpose()?;
-    let scope = Scope { start, glob, context_lines: wanted.context_lines.min(5), ticket };
+    let scope = Scope { start, glob, context_lines: wanted.context_lines.min(5), documents, ticket };
     let pass = |reading| scope.search(&matcher(wanted, reading)?, Page::new(limit));
     let mut reading = if matcher(wanted, Reading::Regex).is_ok() { Reading::Regex } else { Reading::Literal };
     let mut page = pass(reading)?;

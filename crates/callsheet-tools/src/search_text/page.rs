@@ -2,10 +2,12 @@
 
 use std::io;
 
+use callsheet_runtime::ports::{DocumentKind, Documents};
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
 
+use crate::common::document;
 use crate::common::place::Place;
 use crate::common::text::{Capped, clip, count};
 use crate::common::walk::Found;
@@ -21,6 +23,9 @@ const OF_WORD: (usize, usize) = (10, 3);
 /// The maximum number of bytes shown of a line.
 const LINE: usize = 300;
 
+/// The maximum number of documents that one search reads. Each takes a process of its own.
+const DOCUMENTS: usize = 50;
+
 /// Matches found so far.
 pub(super) struct Page {
     text: Capped,
@@ -30,6 +35,8 @@ pub(super) struct Page {
     left_out: usize,
     files_left_out: usize,
     searched: usize,
+    documents: usize,
+    documents_left_out: usize,
 }
 
 impl Page {
@@ -43,7 +50,16 @@ impl Page {
     }
 
     fn with(limit: usize, most: (usize, usize)) -> Self {
-        Self { text: Capped::new(limit), most, shown: 0, left_out: 0, files_left_out: 0, searched: 0 }
+        Self {
+            text: Capped::new(limit),
+            most,
+            shown: 0,
+            left_out: 0,
+            files_left_out: 0,
+            searched: 0,
+            documents: 0,
+            documents_left_out: 0,
+        }
     }
 
     pub(super) fn matches(&self) -> usize {
@@ -65,14 +81,25 @@ impl Page {
         &mut self,
         searcher: &mut Searcher,
         matcher: &RegexMatcher,
-        (start, found): (&Place, &Found),
+        (start, found, documents): (&Place, &Found, &dyn Documents),
         ticket: &Ticket,
     ) -> Result<(), Stop> {
         let Some(file) = start.open_below(&found.shown) else { return Ok(()) };
+        let kind = DocumentKind::of(&found.shown);
+        if kind.is_some() && self.documents == DOCUMENTS {
+            self.documents_left_out += 1;
+            return Ok(());
+        }
+        self.documents += usize::from(kind.is_some());
         self.searched += 1;
         let before = self.left_out;
         let mut lines = Lines { page: self, matcher, name: &found.shown, in_file: 0, ticket };
-        let _unreadable = searcher.search_file(matcher, &file, &mut lines);
+        let text =
+            kind.and_then(|kind| document::text(kind, start.open_below(&found.shown)?, documents).ok().flatten());
+        let _unreadable = match text {
+            Some(text) => searcher.search_slice(matcher, text.as_bytes(), &mut lines),
+            None => searcher.search_file(matcher, &file, &mut lines),
+        };
         self.files_left_out += usize::from(self.left_out > before);
         ticket.check()
     }
@@ -90,6 +117,10 @@ impl Page {
         if self.left_out > 0 {
             let files = count(self.files_left_out, "file");
             notes.push(say("search-more", &[("count", &count(self.left_out, "more match")), ("files", &files)]));
+        }
+        if self.documents_left_out > 0 {
+            let files = count(self.documents_left_out, "document");
+            notes.push(say("search-documents", &[("searched", &DOCUMENTS), ("files", &files)]));
         }
         self.text.with_note(&notes.join("; "))
     }

@@ -240,10 +240,11 @@ fn first_argument(arguments: &serde_json::Value) -> String {
 
 fn tool_state(call: &ToolRun) -> (&'static str, &'static str) {
     match &call.state {
-        ToolState::Gated { .. } | ToolState::Asking(_) => (WAITS, "asks you"),
+        ToolState::Gated { .. } | ToolState::Asking { .. } => (WAITS, "asks you"),
         ToolState::Staged(_) => (WAITS, "its change waits"),
         ToolState::Queued => ("○", "not finished"),
         ToolState::Approved => ("▶", "approved, not finished"),
+        ToolState::Answered(_) => ("▶", "continues with your answer"),
         ToolState::Mounted(_) => ("▶", "runs a template"),
         ToolState::Cut { .. } => ("–", "stopped at the time limit"),
         ToolState::Done(output) => match output {

@@ -165,6 +165,7 @@ events! {
     references_checked::ReferencesChecked,
     tool_finished::ToolFinished,
     question_answered::QuestionAnswered,
+    question_declined::QuestionDeclined,
     executions_merged::ExecutionsMerged,
     gate_answered::GateAnswered,
     changes_checked::ChangesChecked,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::record::EffectKey;
-use crate::run::{Reject, Run};
+use crate::run::{PersonAnswer, Reject, Run};
 use crate::run::approval::Approval;
 use crate::run::tools::ToolResults;
 use crate::nouns::{BlobId, ExecutionId, Slug};
@@ -37,7 +37,7 @@ impl Recorded for QuestionAnswered {
     }
 
     fn apply(&self, run: &mut Run, _at: u64) {
-        ToolResults(run).answered(&self.key(), &self.output);
+        ToolResults(run).answered(&self.key(), PersonAnswer::Given(self.output.clone()));
     }
 
     fn ends(&self) -> Option<EffectKey> {

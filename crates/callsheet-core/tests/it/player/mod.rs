@@ -393,7 +393,7 @@ impl Player {
                 };
                 self.happens(events::GateAnswered { gate: gate.clone(), answer, by: None }.into());
             }
-            Effect::AskPerson { task, run, call, question } => {
+            Effect::AskPerson { task, run, call, question, .. } => {
                 let words = self.script.answers.pop_front().unwrap_or_else(|| "forty".to_owned());
                 self.tell(effect.key(), &format!("→ asks: {question} {words}"));
                 let output = self.keep(words.into_bytes());

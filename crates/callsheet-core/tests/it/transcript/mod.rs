@@ -210,7 +210,8 @@ impl Player {
                 EffectKey::Tool { task: of, call: id, .. },
             ) => task == of && call == id,
             (
-                Event::QuestionAnswered(events::QuestionAnswered { task, call, .. }),
+                Event::QuestionAnswered(events::QuestionAnswered { task, call, .. })
+                | Event::QuestionDeclined(events::QuestionDeclined { task, call, .. }),
                 EffectKey::Question { task: of, call: id, .. },
             ) => task == of && call == id,
             (Event::ExecutionsMerged(events::ExecutionsMerged { task, .. }), EffectKey::Merge { task: of, .. }) => {

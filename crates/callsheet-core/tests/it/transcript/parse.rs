@@ -418,6 +418,7 @@ impl Player {
             "error" => ToolRecord::Output { blob: blob(tail), error: Some(tail.to_owned()) },
             "changes" => ToolRecord::Changes(changes(tail)),
             "question" => ToolRecord::Question(tail.to_owned()),
+            "midway" => ToolRecord::Midway(tail.to_owned()),
             "cut" => ToolRecord::Cut,
             _ => panic!("no tool record {kind}"),
         };
@@ -472,15 +473,18 @@ impl Player {
     }
 
     /// `person keeps part of changes of a: b.rs, not c.rs`, `person approves all`, `person approves a b`, `person denies a: words`, `person approves changes of a`,
-    /// `person denies call of a: words`, `person stops`, `person answers a: text`.
+    /// `person denies call of a: words`, `person stops`, `person answers a: text`, `person declines a`.
     fn person(&mut self, rest: &[&str], tail: &str) -> Happened {
         let words = tail.to_owned();
         let before_run = |kind: &GateKind| matches!(kind, GateKind::BeforeRun(_));
         match rest {
-            ["answers", slug] => {
+            [verb @ ("answers" | "declines"), slug] => {
                 let asks = |effect: &Effect| matches!(effect, Effect::AskPerson { task, .. } if task.as_str() == *slug);
                 let Effect::AskPerson { task, run, call, .. } = self.find(asks)? else { return Ok(()) };
-                self.fact(events::QuestionAnswered { task, run, call, output: blob(tail) })
+                match *verb {
+                    "answers" => self.fact(events::QuestionAnswered { task, run, call, output: blob(tail) }),
+                    _ => self.fact(events::QuestionDeclined { task, run, call }),
+                }
             }
             ["keeps", "part", "of", "changes", "of", slug] => {
                 let wanted =

@@ -73,7 +73,10 @@ pub fn describe(effect: &Effect) -> String {
         Effect::CheckReferences { task, stage: ReferenceStage::Start, .. } => {
             format!("check references of {task}: do they still hold?")
         }
-        Effect::RunTool { task, run, call, .. } => format!("run {} as {} of {task} {run}", call.name, call.id),
+        Effect::RunTool { task, run, call, answer, .. } => {
+            let goes_on = if answer.is_some() { "go on with" } else { "run" };
+            format!("{goes_on} {} as {} of {task} {run}", call.name, call.id)
+        }
         Effect::MountTemplate { task, call, .. } => format!("begin {} of {task}", call.name),
         Effect::ReturnTemplate { task, call, .. } => format!("end {call} of {task}"),
         Effect::MergeByCode { task, .. } => format!("merge {task} by code"),

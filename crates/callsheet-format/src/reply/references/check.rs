@@ -228,7 +228,7 @@ fn anchor_of_file(written: &str, target: Target, checking: &mut Checking<'_>) ->
 
 /// Whether only the encoding differs, which does not count as an alias.
 fn same_address(target: &Target, written: &str) -> bool {
-    matches!(target, Target::Http(_)) || target.to_string() == written
+    matches!(target, Target::Http(_) | Target::Resource { .. }) || target.to_string() == written
 }
 
 fn refuse_fault(fault: TargetFault, checking: &mut Checking<'_>) {
@@ -288,6 +288,7 @@ const KINDS: &[&str] = &[
     "path#L10-L20",
     "dir/",
     "https://",
+    "mcp:<server>/<uri>",
 ];
 
 fn check_kind(target: Target, checking: &mut Checking<'_>) -> Option<(Target, u32)> {
@@ -310,9 +311,27 @@ fn check_kind(target: Target, checking: &mut Checking<'_>) -> Option<(Target, u3
             checking.refuse(IssueCode::HttpRefused, "", "", []);
             None
         }
+        Target::Resource { server, uri } => resource(server, uri, checking),
         Target::File { path, fragment } => paths::check(path, fragment, false, checking),
         Target::Directory(path) => paths::check(path, None, true, checking),
     }
+}
+
+/// Checks that a server lists the resource and that it can be read.
+fn resource(server: String, uri: String, checking: &mut Checking<'_>) -> Option<(Target, u32)> {
+    let lookup = Lookup::Resource { server: server.clone(), uri: uri.clone() };
+    match checking.notes.answer(checking.context, lookup) {
+        Some(Answer::File(facts)) => return Some((Target::Resource { server, uri }, facts.tokens)),
+        Some(Answer::Missing(others)) => {
+            checking.refuse(IssueCode::FileMissing, "resource", &uri, others.near.iter().map(String::as_str));
+        }
+        Some(Answer::Unreadable(reason)) => {
+            let issue = checking.issue(IssueCode::FileUnreadable, "", &[("reason", reason)]);
+            checking.notes.push(issue);
+        }
+        _ => checking.refuse(IssueCode::LookupMissing, "", &uri, []),
+    }
+    None
 }
 
 /// Checks the open file like any other. It keeps the name under which the person knows it.

@@ -134,8 +134,9 @@ pub(super) fn check(document: &Document, execution: &ExecutionReply, context: &R
             }
             continue;
         }
-        let known =
-            matches!(target, Target::Http(_)) || is_changed(&target, execution) || is_detail(&target, execution);
+        let known = matches!(target, Target::Http(_) | Target::Resource { .. })
+            || is_changed(&target, execution)
+            || is_detail(&target, execution);
         if !known {
             against_world(&link, span, &scope, context, notes);
         }

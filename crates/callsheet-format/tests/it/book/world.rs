@@ -76,6 +76,7 @@ impl World {
             }
             Lookup::Symbols(_) => Answer::NoSymbols,
             Lookup::Call { .. } => Answer::Startable,
+            Lookup::Resource { .. } => Answer::Missing(Candidates::default()),
         }
     }
 

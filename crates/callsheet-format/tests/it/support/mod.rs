@@ -176,6 +176,10 @@ impl World {
             Lookup::Glob(pattern) => Answer::Matches(self.globs.get(pattern).cloned().unwrap_or_default()),
             Lookup::Content(_) | Lookup::Symbols(_) => Answer::Missing(Candidates::default()),
             Lookup::Call { .. } => Answer::Startable,
+            Lookup::Resource { server, uri } => {
+                let known = self.paths.get(&format!("mcp:{server}/{uri}")).cloned();
+                known.unwrap_or_else(|| Answer::Missing(Candidates::default()))
+            }
         }
     }
 

@@ -1,13 +1,17 @@
 //! Callsheet as a server (spec 13.5). Other programs start runs and look at them. If the person allows it, they also
 //! approve and answer.
 
+mod replies;
+mod wait;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use callsheet_app::{Cursor, NewRun, Order, Refusal, RunCommand, RunControl, RunStarter, RunView, Started};
 use callsheet_core::nouns::RunId;
-use callsheet_core::record::AnsweredBy;
-use callsheet_runtime::ports::{GateView, RunSummary};
+use callsheet_core::record::{AnsweredBy, Outcome};
+use callsheet_core::view::outcome_words;
+use callsheet_runtime::ports::RunSummary;
 use callsheet_runtime::shown::Shown;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
@@ -15,12 +19,15 @@ use rmcp::model::{
     PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::{RequestContext, RoleServer, serve_server};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::words::say;
 
-/// How many runs `status` lists.
+use replies::{Done, NewName, Planned, RunLine, RunList, RunResult, Status, TemplateLine, TemplateList, schema};
+use wait::{Until, Waited, Waiter};
+
+/// How many runs `runs` lists.
 const LISTED: usize = 20;
 
 /// A server for one program.
@@ -51,15 +58,40 @@ impl RunServer {
     }
 
     /// Carries out a call. Returns a value, or an error that says what is wrong.
-    fn call(&self, name: &str, arguments: Value) -> Result<Value, String> {
+    async fn call(&self, name: &str, arguments: Value, waiter: &Waiter) -> Result<Value, String> {
+        match name {
+            "plan" => {
+                let PlanArguments { request } = given(arguments)?;
+                self.plan(request, waiter).await
+            }
+            "status" => {
+                let StatusArguments { run, wait } = given(arguments)?;
+                self.status(run, wait, waiter).await
+            }
+            _ => {
+                let name = name.to_owned();
+                self.at_once(move |server| server.call_at_once(&name, arguments)).await
+            }
+        }
+    }
+
+    /// Does work that may block on a thread that may block.
+    async fn at_once<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Self) -> Result<T, String> + Send + 'static,
+    ) -> Result<T, String> {
+        let server = self.clone();
+        let done = tokio::task::spawn_blocking(move || work(&server)).await;
+        done.map_err(|error| error.to_string())?
+    }
+
+    /// Carries out a call that waits for nothing.
+    fn call_at_once(&self, name: &str, arguments: Value) -> Result<Value, String> {
         match name {
             "run" => self.start(given(arguments)?),
-            "status" => {
-                let StatusArguments { run } = given(arguments)?;
-                match run {
-                    Some(run) => self.status(&run),
-                    None => self.listed(),
-                }
+            "runs" => {
+                let NoArguments {} = given(arguments)?;
+                self.listed()
             }
             "result" => {
                 let RunArguments { run } = given(arguments)?;
@@ -72,24 +104,50 @@ impl RunServer {
                 self.cancel(&run)
             }
             "templates" => {
+                let NoArguments {} = given(arguments)?;
                 let templates = self.starter.templates().map_err(words)?;
-                let templates: Vec<Value> =
-                    templates.iter().map(|(name, about)| json!({ "name": name, "about": about })).collect();
-                Ok(json!({ "templates": templates }))
+                reply(&TemplateList { templates: templates.into_iter().map(TemplateLine::of).collect() })
             }
             other => Err(say("serve-unknown", &[("tool", &other)])),
         }
     }
 
     fn start(&self, arguments: StartArguments) -> Result<Value, String> {
-        let what = match (arguments.request, arguments.template) {
-            (Some(request), None) => NewRun::Request(request),
-            (None, Some(name)) => NewRun::Template { name, values: arguments.values },
+        let what = match (arguments.request, arguments.sheet, arguments.template) {
+            (Some(request), None, None) => NewRun::Request(request),
+            (None, Some(sheet), None) => NewRun::Sheet(sheet),
+            (None, None, Some(name)) => NewRun::Template { name, values: arguments.values },
             _ => return Err(say("serve-one-of", &[])),
         };
+        let run = self.begin(what)?;
+        reply(&NewName { run: run.to_string() })
+    }
+
+    fn begin(&self, what: NewRun) -> Result<RunId, String> {
         let run = self.starter.start(what).map_err(words)?;
         self.own.lock().unwrap_or_else(PoisonError::into_inner).insert(run.clone());
-        Ok(json!({ "run": run }))
+        Ok(run)
+    }
+
+    /// Plans a request and waits for the plan. If the program withdraws the call, planning stops.
+    async fn plan(&self, request: String, waiter: &Waiter) -> Result<Value, String> {
+        let run = self.at_once(move |server| server.begin(NewRun::Plan(request))).await?;
+        let waited = waiter.follow(Arc::clone(&self.runs), run.clone(), Until::Ended).await?;
+        self.at_once(move |server| match waited {
+            Waited::Withdrawn => server.order(&run, RunCommand::Stop),
+            Waited::Over => server.planned(&run),
+        })
+        .await
+    }
+
+    fn planned(&self, run: &RunId) -> Result<Value, String> {
+        let view = self.view(run)?;
+        let about = view.about();
+        if about.outcome != Some(Outcome::Planned) {
+            let how = about.message.or(about.outcome.map(outcome_words)).unwrap_or_default();
+            return Err(say("serve-no-plan", &[("run", run), ("how", &how)]));
+        }
+        reply(&Planned { run: run.to_string(), sheet: self.runs.sheet(&view).map_err(words)? })
     }
 
     /// Stops a run. A program that may not approve can stop only the runs that it started.
@@ -118,37 +176,24 @@ impl RunServer {
 
     fn listed(&self) -> Result<Value, String> {
         let runs = self.runs.list().map_err(words)?;
-        let line = |run: &RunSummary| json!({ "run": run.run, "request": run.request, "outcome": run.outcome, "works": run.owner.is_some() });
-        Ok(json!({ "runs": runs.iter().take(LISTED).map(line).collect::<Vec<_>>() }))
+        reply(&RunList { runs: runs.iter().take(LISTED).map(RunLine::of).collect() })
     }
 
-    fn status(&self, run: &str) -> Result<Value, String> {
-        let found = self.found(run)?;
-        let driven = found.owner.is_some();
-        let view = self.view(&found.run)?;
-        let tasks: Vec<Value> = view
-            .all_tasks()
-            .map(
-                |task| json!({ "task": task.task.slug, "need": task.task.name, "state": view.standing(task).as_str() }),
-            )
-            .collect();
-        let gates = self.runs.gates(&view).map_err(words)?;
-        let questions: Vec<Value> = view
-            .questions()
-            .iter()
-            .map(|question| json!({ "task": question.task, "question": question.text }))
-            .collect();
-        let problems: Vec<String> = view.all_problems().map(|problem| view.problem_line(&problem)).collect();
-        Ok(json!({
-            "run": found.run,
+    async fn status(&self, run: String, wait: bool, waiter: &Waiter) -> Result<Value, String> {
+        if wait {
+            let name = run.clone();
+            let found = self.at_once(move |server| server.found(&name)).await?;
+            waiter.follow(Arc::clone(&self.runs), found.run, Until::Rests).await?;
+        }
+        self.at_once(move |server| {
+            let found = server.found(&run)?;
+            let view = server.view(&found.run)?;
+            let gates = server.runs.gates(&view).map_err(words)?;
             // A process that was started a moment ago may not drive the run yet.
-            "works": driven || self.runs.started(&found.run) == Some(Started::Working),
-            "outcome": found.outcome,
-            "tasks": tasks,
-            "approvals": gates.iter().map(approval).collect::<Vec<_>>(),
-            "questions": questions,
-            "problems": problems,
-        }))
+            let works = found.owner.is_some() || server.runs.started(&found.run) == Some(Started::Working);
+            reply(&Status::of(&found, works, &view, &gates))
+        })
+        .await
     }
 
     fn result(&self, run: &str) -> Result<Value, String> {
@@ -157,7 +202,7 @@ impl RunServer {
         if answer.is_empty() {
             return Err(say("serve-not-ended", &[("run", &run)]));
         }
-        Ok(json!({ "run": found.run, "outcome": found.outcome, "answer": answer }))
+        reply(&RunResult { run: run.to_owned(), outcome: found.outcome, answer })
     }
 
     fn approve(&self, arguments: ApproveArguments) -> Result<Value, String> {
@@ -197,29 +242,12 @@ impl RunServer {
         if resumes && !receipt.is_sent() {
             said.push(self.runs.resume(run).map_err(words)?.words());
         }
-        Ok(json!({ "run": run, "done": said }))
+        reply(&Done { run: run.to_string(), done: said })
     }
 }
 
-/// A waiting approval, with everything that a person would see of it.
-fn approval(view: &GateView) -> Value {
-    let writers: Vec<Value> = view
-        .writers
-        .iter()
-        .map(|writer| json!({ "task": writer.task.slug, "need": writer.task.need, "why": writer.reason }))
-        .collect();
-    json!({
-        "approval": view.gate.n,
-        "task": view.task,
-        "tasks": writers,
-        "diff": view.diff,
-        "check": view.check,
-        "call": view.call,
-        "directory": view.directory,
-        "also": view.also,
-        "again": view.again,
-        "not_confined": view.unheld,
-    })
+fn reply(value: &impl Serialize) -> Result<Value, String> {
+    serde_json::to_value(value).map_err(|error| error.to_string())
 }
 
 /// The value with known keys masked, as in all output (spec 11.16).
@@ -240,6 +268,7 @@ fn given<T: for<'a> Deserialize<'a>>(arguments: Value) -> Result<T, String> {
 #[serde(deny_unknown_fields)]
 struct StartArguments {
     request: Option<String>,
+    sheet: Option<String>,
     template: Option<String>,
     #[serde(default)]
     values: BTreeMap<String, String>,
@@ -247,8 +276,20 @@ struct StartArguments {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct NoArguments {}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PlanArguments {
+    request: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct StatusArguments {
-    run: Option<String>,
+    run: String,
+    #[serde(default)]
+    wait: bool,
 }
 
 #[derive(Deserialize)]
@@ -290,22 +331,24 @@ impl ServerHandler for RunServer {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools: Vec<Tool> = serde_json::from_str(include_str!("../prompts/serve.json"))
+        let mut tools: Vec<Tool> = serde_json::from_str(include_str!("../../prompts/serve.json"))
             .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        for tool in &mut tools {
+            tool.output_schema = schema(&tool.name);
+        }
         Ok(ListToolsResult::with_all_items(tools))
     }
 
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let server = self.clone();
         let arguments = Value::Object(request.arguments.unwrap_or_default());
-        let called = tokio::task::spawn_blocking(move || server.call(&request.name, arguments)).await;
-        let internal = |error: &dyn std::fmt::Display| ErrorData::internal_error(error.to_string(), None);
-        let result = match called.map_err(|error| internal(&error))? {
-            Ok(value) => CallToolResult::structured(shown(&value).map_err(|error| internal(&error))?),
+        let result = match self.call(&request.name, arguments, &Waiter::of(&context)).await {
+            Ok(value) => CallToolResult::structured(
+                shown(&value).map_err(|error| ErrorData::internal_error(error.to_string(), None))?,
+            ),
             Err(words) => CallToolResult::error(vec![ContentBlock::text(Shown::text(&words).as_str())]),
         };
         Ok(CallToolResponse::Complete(result))

@@ -154,6 +154,7 @@ fn every_settings_key_reaches_the_settings() {
             "mcp.",
             "limits.day_cost_usd",
             "hooks.",
+            "log.",
         ];
         if elsewhere.iter().any(|start| known.name.starts_with(start)) {
             continue;

@@ -156,7 +156,7 @@ fn a_task_that_has_not_begun_uses_the_edited_skill() {
     garden.write(".callsheet/skills/look.md", skill("Look elsewhere."));
     garden.write(".callsheet/skills/tell.md", skill("Tell it in other words."));
     let ended = garden.expect(0, &["resume", &run_of(&garden), "--headless", "approve"]);
-    let told = "the skill tell has changed; tasks that have not begun use its current version";
+    let told = "the skill tell has changed; tasks that have not started use its current version";
     assert!(ended.err.contains(told) && !ended.err.contains("the skill look"), "{}", ended.err);
     assert_eq!(states(&garden), ["r done", "w done", "z done"]);
     let prompt = garden.expect(0, &["show", "--prompt", "3"]).out;

@@ -163,13 +163,7 @@ impl Witness {
             Event::ChangesApplied(events::ChangesApplied { task, set, .. }) => {
                 self.applied.insert((task.clone(), *set));
             }
-            Event::ToolFinished(events::ToolFinished { task, run: exec, call, record, .. }) => {
-                if *record == ToolRecord::Cut {
-                    return;
-                }
-                let epoch = self.epoch(task);
-                self.finished_tools.insert((task.clone(), exec.clone(), call.clone(), epoch));
-            }
+            Event::ToolFinished(finished) => self.note_tool(finished),
             Event::ListAdopted(events::ListAdopted { list, origin, .. }) => {
                 self.note_list(run, list, matches!(origin, ListOrigin::Edit(_)));
             }
@@ -215,6 +209,21 @@ impl Witness {
             self.finished_runs.remove(&execution);
         }
         self.verdicts.note(execution, missing);
+    }
+
+    fn note_tool(&mut self, finished: &events::ToolFinished) {
+        let events::ToolFinished { task, run, call, record, .. } = finished;
+        let key = (task.clone(), run.clone(), call.clone(), self.epoch(task));
+        match record {
+            ToolRecord::Cut => {}
+            // The call goes on with the answer.
+            ToolRecord::Midway(_) => {
+                self.started_once.remove(&key);
+            }
+            _ => {
+                self.finished_tools.insert(key);
+            }
+        }
     }
 
     /// An approval is transferred to a replacing change set only if a person sees the same lines in it.

@@ -28,7 +28,7 @@ pub(crate) fn changed_skills(
 
 /// Pins skills again if their text has changed while the run rested, for tasks that have not begun. Reports each.
 pub(crate) fn edited_skills(services: &Services, run: &Run) -> Result<BTreeMap<String, SkillPolicy>, DriveFault> {
-    changed(services, run, TaskRun::is_to_begin, TaskRun::is_to_begin, "tasks that have not begun use")
+    changed(services, run, TaskRun::is_to_begin, TaskRun::is_to_begin, "tasks that have not started use")
 }
 
 /// The current policies of the skills of some tasks, where they changed. `told` names the tasks for which the change is

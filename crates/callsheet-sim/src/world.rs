@@ -331,9 +331,13 @@ impl World {
             Effect::AskApproval(gate) => {
                 events::GateAnswered { gate: gate.clone(), answer: self.answer(gate), by: None }.into()
             }
-            Effect::AskPerson { task, run, call, .. } => {
+            Effect::AskPerson { task, run, call, midway, .. } => {
                 let (task, run, call) = (task.clone(), run.clone(), call.clone());
-                events::QuestionAnswered { task, run, call, output: blob("answer") }.into()
+                if *midway && self.misbehaves(30) {
+                    events::QuestionDeclined { task, run, call }.into()
+                } else {
+                    events::QuestionAnswered { task, run, call, output: blob("answer") }.into()
+                }
             }
             effect @ Effect::TryChanges { .. } => return checked(&mut self.random, effect, issue()),
             Effect::ApplyChanges { task, run, set, changes } => {

@@ -331,14 +331,7 @@ impl World {
             Effect::AskApproval(gate) => {
                 events::GateAnswered { gate: gate.clone(), answer: self.answer(gate), by: None }.into()
             }
-            Effect::AskPerson { task, run, call, midway, .. } => {
-                let (task, run, call) = (task.clone(), run.clone(), call.clone());
-                if *midway && self.misbehaves(30) {
-                    events::QuestionDeclined { task, run, call }.into()
-                } else {
-                    events::QuestionAnswered { task, run, call, output: blob("answer") }.into()
-                }
-            }
+            Effect::AskPerson { .. } => return self.said(effect),
             effect @ Effect::TryChanges { .. } => return checked(&mut self.random, effect, issue()),
             Effect::ApplyChanges { task, run, set, changes } => {
                 let (task, run, set) = (task.clone(), run.clone(), *set);
@@ -429,6 +422,16 @@ impl World {
             }
             _ => None,
         }
+    }
+
+    /// What a person says to a question.
+    fn said(&mut self, asked: &Effect) -> Option<Event> {
+        let Effect::AskPerson { task, run, call, midway, .. } = asked else { return None };
+        let (task, run, call) = (task.clone(), run.clone(), call.clone());
+        if *midway && self.misbehaves(30) {
+            return Some(events::QuestionDeclined { task, run, call }.into());
+        }
+        Some(events::QuestionAnswered { task, run, call, output: blob("answer") }.into())
     }
 
     fn reply(&mut self, asked: &ModelCall) -> Event {

@@ -94,7 +94,7 @@ pub(super) fn take_over_edits(
         let tree = match edited.now {
             Ok(tree) => tree,
             Err(why) => {
-                kept(&format!("{why}{}", in_a_new_run(session.run(), edited.number)));
+                kept(&format!("{why}{}", in_a_new_run(session.run(), offer, edited.number)));
                 continue;
             }
         };
@@ -145,8 +145,9 @@ fn begins_again(run: &Run, event: &events::TreeEdited) -> Result<Vec<Slug>, Stri
 }
 
 /// How the edited template of a run is used, other than by the run itself.
-fn in_a_new_run(run: &Run, number: usize) -> String {
-    let Some(tree) = run.operators().tree().filter(|_| number == 0) else { return String::new() };
+fn in_a_new_run(run: &Run, offer: &TemplateCatalog, number: usize) -> String {
+    let is_usable = |tree: &&Arc<Tree>| number == 0 && offer.tree.templates.contains_key(&tree.entry);
+    let Some(tree) = run.operators().tree().filter(is_usable) else { return String::new() };
     let id = run.id().map_or("RUN", RunId::as_str);
     format!("; to run the new one and pay only for what changed: callsheet template run {} … --reuse {id}", tree.entry)
 }

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use callsheet_core::events::{self, LogEntry};
 use callsheet_core::nouns::{BlobId, RunId, Slug, TaskLimits};
 use callsheet_core::record::{Outcome, Tree};
-use callsheet_core::run::{Run, TaskRun};
+use callsheet_core::run::{Run, State, TaskRun};
 use callsheet_core::template::Template;
 use callsheet_format::template::{Known, read_file_with};
 
 use crate::driver::session::Session;
-use crate::effects::template::keep_reachable;
+use crate::effects::template::{absent, keep_reachable};
 use crate::fault::DriveFault;
 use crate::paths::read_regular;
 use crate::services::Services;
@@ -32,8 +32,17 @@ pub struct EditedTree {
 
 /// The trees of a run whose templates were edited since the run recorded them. `offer` is what the files hold now.
 pub fn edited_trees(root: &Path, run: &Run, offer: &TemplateCatalog) -> Vec<EditedTree> {
-    let trees = run.operators().trees().enumerate();
+    let trees = run.operators().trees().enumerate().filter(|(number, _)| counts(run, *number));
     trees.filter_map(|(number, tree)| edited_tree(root, run, offer, number, tree)).collect()
+}
+
+/// Whether an edit of a tree may concern the run: it is a tree of the run itself, or of a call whose task is not done.
+fn counts(run: &Run, number: usize) -> bool {
+    let operators = run.operators();
+    let goes_on = |state: State| !state.is_ended() || state == State::Failed;
+    let caller =
+        operators.caller(number).map(|caller| run.task(&caller.task).is_some_and(|task| goes_on(task.state())));
+    operators.top_of(number).is_some_and(|top| !top.is_former()) && caller.unwrap_or(true)
 }
 
 fn edited_tree(root: &Path, run: &Run, offer: &TemplateCatalog, number: usize, tree: &Tree) -> Option<EditedTree> {
@@ -92,7 +101,10 @@ pub(super) fn take_over_edits(
             ))
         };
         let tree = match edited.now {
-            Ok(tree) => tree,
+            Ok(mut tree) => {
+                tree.absent = absent(services, &tree);
+                tree
+            }
             Err(why) => {
                 kept(&format!("{why}{}", in_a_new_run(session.run(), offer, edited.number)));
                 continue;

@@ -8,7 +8,7 @@ use crate::run::operators::{TreeCheck, Trees};
 
 use super::{Checked, Recorded};
 
-/// The task tree of a template run. It is executed as recorded, even if the template files change.
+/// The task tree of a template run. It is executed as recorded until the run takes over an edit (`TreeEdited`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TreeAdopted {

@@ -25,7 +25,7 @@ lint:
     cargo fmt --all
     cargo clippy --workspace --all-targets -- -D warnings
 
-# Do the crates that touch no world compile for Windows?
+# Do the crates that touch no world compile for Windows and macOS? With --all: does the whole program for macOS?
 platforms *arguments:
     scripts/platforms {{arguments}}
 

@@ -2,6 +2,9 @@
 """Steps and small runs on a cluster, beside local runs. A model that answers at once shows what the machinery costs.
 
     bench/cluster.py CALLSHEET ENGINE [RUNS]
+    bench/cluster.py CALLSHEET ENGINE growth RUNS WORKERS
+
+The second form makes many runs and says after each tenth of them how much memory and disk the parts hold.
 
 CALLSHEET is the built program with the feature `cluster`, ENGINE the program restate-server. A step is the time from the
 start of a task's call to the start of the next task's call, by the times in the log.
@@ -100,7 +103,44 @@ def workers_on_a_slow_model(program, engine, number):
             print(f"{number} workers: {CALLS / took:.0f} calls/s of {DELAY_MS} ms each", flush=True)
 
 
+def resident_mb(pid):
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS"))) // 1024
+
+
+def kilobytes(folder):
+    return sum(path.stat().st_blocks for path in Path(folder).rglob("*") if path.is_file()) // 2
+
+
+def growth(program, engine, runs, workers):
+    """Many runs of ten tasks: what grows."""
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(program, Path(folder))
+        (bench.project / "sheet.md").write_text(sheet(TASKS))
+        with bench.cluster(engine, workers) as cluster:
+            on = ("--on", cluster["on"])
+
+            def one(n):
+                bench.call("run", "--sheet", "sheet.md", "--approval", "never", "--name", f"many-{n}", *on)
+
+            for part in range(10):
+                begun = time.monotonic()
+                numbers = range(part * runs // 10, (part + 1) * runs // 10)
+                with ThreadPoolExecutor(CLIENTS) as pool:
+                    list(pool.map(one, numbers))
+                took = time.monotonic() - begun
+                memory = {"engine": resident_mb(cluster["engine"]), "dispatcher": resident_mb(cluster["dispatcher"]),
+                          "workers": sum(map(resident_mb, cluster["workers"]))}
+                data = next(Path(bench.env["HOME"]).rglob("cluster/engine"))
+                disk = {"engine": kilobytes(data), "texts": kilobytes(data.parent) - kilobytes(data)}
+                print(f"{numbers.stop} runs: {len(numbers) / took:.1f} runs/s, MB resident {memory}, KB on disk {disk}", flush=True)
+            steps = [step for n in range(runs) for step in bench.steps(f"many-{n}", on)]
+            print(f"{runs} runs, {workers} workers: step p50 {percentile(steps, .5)} ms, p99 {percentile(steps, .99)} ms", flush=True)
+
+
 def main():
+    if sys.argv[3:4] == ["growth"]:
+        return growth(Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve(), int(sys.argv[4]), int(sys.argv[5]))
     program, engine = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
     runs = int(sys.argv[3]) if len(sys.argv) > 3 else 40
     with tempfile.TemporaryDirectory() as folder:
@@ -116,9 +156,7 @@ def main():
             first, last = percentile(steps[:50], .5), percentile(steps[-50:], .5)
             print(f"cluster: step p50 of the first 50 of 300 tasks {first} ms, of the last 50 {last} ms", flush=True)
             for name, pid in (("engine", cluster["engine"]), ("dispatcher", cluster["dispatcher"]), ("worker", cluster["workers"][0])):
-                status = Path(f"/proc/{pid}/status").read_text()
-                rss = next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS"))
-                print(f"{name}: {int(rss) // 1024} MB resident")
+                print(f"{name}: {resident_mb(pid)} MB resident")
     for number in (1, 3):
         workers_on_a_slow_model(program, engine, number)
 

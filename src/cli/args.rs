@@ -103,7 +103,7 @@ pub enum Command {
     /// List, show, check and create skills.
     #[command(subcommand)]
     Skill(SkillCommand),
-    /// Check, list, show, match, run and create templates (task trees in XML).
+    /// Check, list, show, match, run and create templates (task trees in YAML or XML).
     #[command(subcommand)]
     Template(TemplateCommand),
     /// Look up what a run would find for a text: files and sections with scores and excerpts.

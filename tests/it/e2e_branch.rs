@@ -1,7 +1,9 @@
 //! Changes of a run are committed on a git branch (spec 3.17).
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
+use std::time::Duration;
 
 use crate::support::garden::TestProject;
 
@@ -118,4 +120,43 @@ fn a_commit_that_a_lock_prevents_is_told() {
     assert!(ended.err.contains("not committed to new-rota: git says: "), "{}", ended.err);
     std::fs::remove_file(garden.path(".git/index.lock")).unwrap();
     assert_eq!(git(&garden, &["rev-list", "--count", "main..HEAD"]), "0");
+}
+
+/// A process that is killed after the change and before its commit loses no commit: `resume` makes it.
+///
+/// covers: 3.17
+#[test]
+fn a_kill_between_a_change_and_its_commit_loses_no_commit() {
+    let garden = garden();
+    garden.expect(3, &on_branch("new-rota"));
+    garden.expect(0, &["approve"]);
+    let folder = tempfile::tempdir().unwrap();
+    let marker = folder.path().join("commits");
+    let path = std::env::var("PATH").unwrap();
+    let stops = format!(
+        "#!/bin/sh\ncase \" $* \" in *\" commit \"*) echo $$ > {0}.new; mv {0}.new {0}; exec sleep 600;; esac\nPATH='{path}' exec git \"$@\"\n",
+        marker.display()
+    );
+    let git_that_stops = folder.path().join("git");
+    std::fs::write(&git_that_stops, stops).unwrap();
+    std::fs::set_permissions(&git_that_stops, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut resume = garden.command(&["resume"]);
+    let mut resume = resume.env("PATH", format!("{}:{path}", folder.path().display())).spawn().unwrap();
+    while !marker.exists() {
+        assert!(resume.try_wait().unwrap().is_none(), "it ended before it committed anything");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    garden.kill_driver();
+    let stopped = std::fs::read_to_string(&marker).unwrap();
+    let stopped = rustix::process::Pid::from_raw(stopped.trim().parse().unwrap()).unwrap();
+    rustix::process::kill_process(stopped, rustix::process::Signal::KILL).unwrap();
+    resume.wait().unwrap();
+    assert!(garden.read("rota.md").contains("Ana and Ben"));
+    assert_eq!(git(&garden, &["rev-list", "--count", "main..HEAD"]), "0");
+
+    garden.expect(0, &["resume"]);
+    assert_eq!(git(&garden, &["rev-list", "--count", "main..HEAD"]), "1");
+    assert_eq!(git(&garden, &["diff", "HEAD", "--", "rota.md"]), "");
+    garden.expect(0, &["resume"]);
+    assert_eq!(git(&garden, &["rev-list", "--count", "main..HEAD"]), "1", "a second look commits nothing");
 }

@@ -70,7 +70,9 @@ fn a_complete_run_pays_only_for_what_changed() {
     assert_eq!((garden.asked().len(), garden.count("tool_finished")), (3, 1), "one call more, no process more");
     let more = "<task id=\"more\"><description>Name another</description><allowed_tools/></task></steps>";
     garden.write(FILE, LIBRARY.replace("Say: ", "Shout: ").replace("</steps>", more));
-    assert_eq!(garden.expect(0, &["resume", &run]).out.trim(), "And Ben.");
+    let ended = garden.expect(0, &["resume", &run]);
+    assert_eq!(ended.out.trim(), "And Ben.");
+    assert!(ended.err.contains("applies from now on; who has other steps\n"), "{}", ended.err);
     assert_eq!(garden.asked().len(), 4);
 }
 
@@ -134,4 +136,30 @@ fn changes_that_would_be_made_again_are_undone_first() {
     let ended = garden.expect(0, &["resume", &run]);
     assert!(ended.err.contains("notes begins again"), "{}", ended.err);
     assert!(garden.asked().len() > 2);
+}
+
+/// covers: T 15
+#[test]
+fn a_raised_limit_stays_raised_unless_the_edit_changes_it() {
+    let garden = TestProject::scripted("[[rule]]\nphase = \"execute\"\ntext = '{\"success\": false}'\n");
+    let until = |words: &str, most: u32| {
+        format!(
+            "<task type=\"director_evaluator_loop\" name=\"until\"><description>Write</description>\
+             <max_iterations>{most}</max_iterations><director><description>Write</description></director>\
+             <evaluator><description>{words}</description></evaluator></task>"
+        )
+    };
+    let file = ".callsheet/templates/until.xml";
+    garden.write(file, until("Judge", 1));
+    let ended = garden.call(&["template", "run", "until"]);
+    assert!(ended.err.contains("no success within 1 iteration"), "{}", ended.err);
+    let run = run_of(&garden);
+    let ended = garden.call(&["resume", &run, "--limit", "until.max_iterations=2"]);
+    assert!(ended.err.contains("no success within 2 iterations"), "{}", ended.err);
+    garden.write(file, until("Judge again", 1));
+    let ended = garden.call(&["resume", &run]);
+    assert!(ended.err.contains("no success within 2 iterations"), "{}", ended.err);
+    garden.write(file, until("Judge once more", 3));
+    let ended = garden.call(&["resume", &run]);
+    assert!(ended.err.contains("no success within 3 iterations"), "{}", ended.err);
 }

@@ -8,7 +8,7 @@ use callsheet_runtime::driver::{Begun, Needs, Returned};
 use callsheet_runtime::ports::{Posted, RunSummary};
 use serde::{Deserialize, Serialize};
 
-use crate::limits::Slot;
+use crate::limits::OwnSlots;
 
 /// The object of a run. Its key is the name of the run.
 pub(crate) const RUN: &str = "CallsheetRun";
@@ -150,9 +150,9 @@ pub(crate) struct Take {
     pub offer: Offer,
     /// The work that it has.
     pub has: Vec<(Key, u32)>,
-    /// The slots of providers that it holds.
+    /// Its slots of providers.
     #[serde(default)]
-    pub slots: Vec<Slot>,
+    pub slots: OwnSlots,
 }
 
 /// What a worker has to do from now on.

@@ -35,6 +35,15 @@ pub(crate) struct Slot {
     pub provider: String,
 }
 
+/// The slots of one process. Whatever it does not name up to its last number is free.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct OwnSlots {
+    /// The last number that the process has given.
+    pub last: u64,
+    /// Its slots, and whether it has each or asks for it.
+    pub slots: Vec<(Slot, bool)>,
+}
+
 /// The answer to a worker that asks for a slot.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Granted {
@@ -103,9 +112,13 @@ impl Limits {
         self.slots.pauses().request(&paused.provider, Duration::from_millis(paused.ms), SystemClock.now_ms());
     }
 
-    /// Notes the slots that a worker has. An earlier process of the dispatcher gave out those that are new here.
-    pub async fn note(&self, held: &[Slot]) {
-        let unknown: Vec<&Slot> = held.iter().filter(|slot| !self.known().contains_key(*slot)).collect();
+    /// Notes the slots of a process. An earlier process of the dispatcher gave out those that are new here. What the
+    /// process no longer names is free, in case it was given back before an older message named it.
+    pub async fn note(&self, process: &str, own: &OwnSlots) {
+        let is_named = |slot: &Slot| own.slots.iter().any(|(named, _)| named == slot);
+        self.known().retain(|slot, _| slot.process != process || slot.number > own.last || is_named(slot));
+        let held = own.slots.iter().filter(|(_, has)| *has).map(|(slot, _)| slot);
+        let unknown: Vec<&Slot> = held.filter(|slot| !self.known().contains_key(*slot)).collect();
         let at_once = CancellationToken::new();
         at_once.cancel();
         for slot in unknown {
@@ -137,8 +150,15 @@ pub struct WorkerSlots(Arc<Seen>);
 struct Seen {
     client: Client,
     process: String,
-    /// The slots of this process, and the last number.
-    held: Mutex<(BTreeSet<Slot>, u64)>,
+    own: Mutex<OwnNumbers>,
+}
+
+/// The slots of a process by their numbers.
+#[derive(Debug, Default)]
+struct OwnNumbers {
+    last: u64,
+    /// Whether the process has it.
+    slots: BTreeMap<Slot, bool>,
 }
 
 impl WorkerSlots {
@@ -148,18 +168,28 @@ impl WorkerSlots {
     /// The address is none.
     pub fn new(address: &str, token: &str, process: &str) -> Result<Self, ClusterFault> {
         let client = Client::new(address, Some(token))?;
-        Ok(Self(Arc::new(Seen { client, process: process.to_owned(), held: Mutex::default() })))
+        Ok(Self(Arc::new(Seen { client, process: process.to_owned(), own: Mutex::default() })))
     }
 
-    /// The slots that calls of this process hold.
-    pub(crate) fn held(&self) -> Vec<Slot> {
-        self.0.held().0.iter().cloned().collect()
+    /// The slots that calls of this process have or ask for.
+    pub(crate) fn own(&self) -> OwnSlots {
+        let own = self.0.own();
+        OwnSlots { last: own.last, slots: own.slots.iter().map(|(slot, has)| (slot.clone(), *has)).collect() }
     }
 }
 
 impl Seen {
-    fn held(&self) -> MutexGuard<'_, (BTreeSet<Slot>, u64)> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn own(&self) -> MutexGuard<'_, OwnNumbers> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A new slot to ask for.
+    fn number(&self, provider: &str) -> Slot {
+        let mut own = self.own();
+        own.last += 1;
+        let slot = Slot { process: self.process.clone(), number: own.last, provider: provider.to_owned() };
+        own.slots.insert(slot.clone(), false);
+        slot
     }
 
     /// Calls the dispatcher until it answers.
@@ -179,7 +209,7 @@ struct Mine {
 
 impl Drop for Mine {
     fn drop(&mut self) {
-        self.seen.held().0.remove(&self.slot);
+        self.seen.own().slots.remove(&self.slot);
         let (seen, slot) = (Arc::clone(&self.seen), self.slot.clone());
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move { seen.tell(GIVE, &slot).await });
@@ -194,12 +224,7 @@ impl SharedSlots for WorkerSlots {
         provider: &str,
         cancel: &CancellationToken,
     ) -> Option<(Box<dyn Any + Send + Sync>, Duration)> {
-        let number = {
-            let mut held = self.0.held();
-            held.1 += 1;
-            held.1
-        };
-        let slot = Slot { process: self.0.process.clone(), number, provider: provider.to_owned() };
+        let slot = self.0.number(provider);
         let mine = Mine { slot: slot.clone(), seen: Arc::clone(&self.0) };
         loop {
             let answer = tokio::select! {
@@ -208,7 +233,7 @@ impl SharedSlots for WorkerSlots {
             };
             match answer {
                 Ok(granted) if granted.slot => {
-                    self.0.held().0.insert(slot);
+                    self.0.own().slots.insert(slot, true);
                     return Some((Box::new(mine), Duration::from_millis(granted.pause_ms)));
                 }
                 Ok(_) => {}
@@ -232,6 +257,10 @@ mod tests {
 
     fn slot(process: &str, number: u64) -> Slot {
         Slot { process: process.to_owned(), number, provider: "acme".to_owned() }
+    }
+
+    fn has(last: u64, numbers: &[u64]) -> OwnSlots {
+        OwnSlots { last, slots: numbers.iter().map(|number| (slot("first", *number), true)).collect() }
     }
 
     fn limits() -> Limits {
@@ -258,12 +287,29 @@ mod tests {
     async fn a_new_dispatcher_hears_of_held_slots_before_it_gives_any() {
         let limits = limits();
         let (asking, telling) = (slot("second", 1), slot("first", 1));
-        let (asked, ()) = tokio::join!(limits.ask(&asking), limits.note(std::slice::from_ref(&telling)));
+        let (asked, ()) = tokio::join!(limits.ask(&asking), limits.note("first", &has(1, &[1])));
         assert!(!asked.slot);
         tokio::time::sleep(HEAR).await;
         assert!(!limits.ask(&asking).await.slot, "the first one has it");
         limits.give(&telling);
         assert!(limits.ask(&asking).await.slot);
+    }
+
+    /// A worker's message can be older than its return of a slot, and still arrive later.
+    ///
+    /// covers: 15.11
+    #[tokio::test(start_paused = true)]
+    async fn a_slot_that_only_an_old_message_names_becomes_free() {
+        let limits = limits();
+        tokio::time::sleep(HEAR).await;
+        assert!(limits.ask(&slot("first", 1)).await.slot);
+        limits.give(&slot("first", 1));
+        limits.note("first", &has(1, &[1])).await;
+        assert!(!limits.ask(&slot("second", 1)).await.slot);
+        limits.note("first", &has(1, &[])).await;
+        assert!(limits.ask(&slot("second", 1)).await.slot);
+        limits.note("second", &has(0, &[])).await;
+        assert!(!limits.ask(&slot("first", 2)).await.slot, "what was granted after the message stays");
     }
 
     /// covers: 15.11

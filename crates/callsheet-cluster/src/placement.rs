@@ -49,7 +49,7 @@ impl Placement {
 
     /// Waits for something that a worker has to do or to drop, but not for long.
     pub async fn take(&self, asks: &Take) -> Result<Taken, Replaced> {
-        self.limits.note(&asks.slots).await;
+        self.limits.note(&asks.process, &asks.slots).await;
         self.desk.take(asks).await
     }
 

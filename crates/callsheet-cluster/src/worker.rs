@@ -66,7 +66,7 @@ pub async fn work(worker: Worker, ready: impl FnOnce(), stop: CancellationToken)
     loop {
         let has = hands.live().iter().map(|(key, live)| (key.clone(), live.number)).collect();
         let (name, process) = (name.clone(), process.clone());
-        let asks = Take { name, process, offer: offer.clone(), has, slots: slots.held() };
+        let asks = Take { name, process, offer: offer.clone(), has, slots: slots.own() };
         let answer = tokio::select! {
             answer = client.call::<Taken>(TAKE, &asks) => answer,
             () = stop.cancelled() => break,

@@ -11,7 +11,7 @@ use super::ledger::Holder;
 use super::lists::{check_applies, check_drop, transition};
 use super::mounts::{Mounts, caller_of, check_call, failed_calls};
 use super::next_stage::NextStage;
-use super::operators::{Redo, Trees};
+use super::operators::{EditedTasks, Redo, Trees};
 use super::reject::Reject;
 use super::state::{Stage, State};
 use super::task::{CallReuse, Refined, RemovedBy, TaskPhase, TaskRun};
@@ -271,19 +271,19 @@ pub(super) fn check_redo(
     calls.try_for_each(|top| run.operators.redone(top, Redo::Again).map(|_| ()))
 }
 
-/// Checks whether a run may take over an edited tree. Returns the tasks that begin again with it.
+/// Checks whether a run may take over an edited tree. Returns the tasks that the edit changed.
 ///
 /// # Errors
 /// There is no such tree, the task that called it has gone on without it, or something that used a result cannot be
 /// repeated.
-pub(super) fn check_take_over(run: &Run, mount: usize, tree: &Tree) -> Result<Vec<Slug>, Reject> {
+pub(super) fn check_take_over(run: &Run, mount: usize, tree: &Tree) -> Result<EditedTasks, Reject> {
     let top = run.operators.top_of(mount).filter(|top| !top.is_former() && tree.templates.contains_key(&tree.entry));
     let top = top.ok_or(Reject::ListNotAwaited)?;
     let edited = run.operators.edited(mount, tree)?;
     if let Some(caller) = caller_of(run, top, Redo::Again)?.filter(|caller| caller.state() == State::Done) {
         check_readers(run, &caller.task.slug)?;
     }
-    Ok(edited.again)
+    Ok(edited.tasks)
 }
 
 /// Whether the task was planned again because of another task and has not begun. A person may still have it repeated

@@ -124,7 +124,7 @@ pub use joined::Joined;
 pub use ledger::Spent;
 pub use limit::Limit;
 pub use operators::{
-    Caller, FOR_EACH, ITEMS, NodeInstance, OpState, Operators, Reparse, SPAWN_SUBTASK, SUBTASK_REQUEST,
+    Caller, EditedTasks, FOR_EACH, ITEMS, NodeInstance, OpState, Operators, Reparse, SPAWN_SUBTASK, SUBTASK_REQUEST,
 };
 pub use parts::RunPart;
 pub use refused::RefusedMove;

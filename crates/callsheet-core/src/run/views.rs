@@ -14,7 +14,7 @@ use super::execution::Execution;
 use super::explain::{Explainer, Why};
 use super::failure::Cause;
 use super::mounts::failed_calls;
-use super::operators::{NodeInstance, Redo, TreeQuery, limit_of_error};
+use super::operators::{EditedTasks, NodeInstance, Redo, TreeQuery, limit_of_error};
 use super::reject::Reject;
 use super::scheduler::exclusive_tool;
 use super::state::{Stage, State};
@@ -196,11 +196,11 @@ impl Run {
         changed.map(TaskRun::slug).filter(again).collect()
     }
 
-    /// The tasks that begin again if the run takes over an edited tree, given the number of the tree.
+    /// The tasks that change if the run takes over an edited tree, given the number of the tree.
     ///
     /// # Errors
     /// The run cannot take it over.
-    pub fn begins_again(&self, tree_number: usize, tree: &Tree) -> Result<Vec<Slug>, Reject> {
+    pub fn changes_with(&self, tree_number: usize, tree: &Tree) -> Result<EditedTasks, Reject> {
         check_take_over(self, tree_number, tree)
     }
 

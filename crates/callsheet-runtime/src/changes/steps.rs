@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use callsheet_core::nouns::{BlobHasher, BlobId};
@@ -125,7 +126,7 @@ impl<'a> Disk<'a> {
             }
             hasher.update(buffer.get(..read).unwrap_or_default());
         }
-        Ok(State::File { hash: hasher.finish(), mode: stat.st_mode & 0o7777 })
+        Ok(State::File { hash: hasher.finish(), mode: file.metadata()?.permissions().mode() & 0o7777 })
     }
 
     /// Missing directories that the moves need, parents first.

@@ -300,7 +300,9 @@ impl Driver {
 
     fn perform_quick(&mut self, effect: &Effect) -> Result<Option<Vec<Event>>, DriveFault> {
         if matches!(effect, Effect::Conclude(_)) {
-            // The end of a run is its last fact.
+            // The end of a run is its last fact, and no `resume` looks at a run that has ended.
+            self.session.flush(&self.services)?;
+            self.commit();
             self.session.write_views(&self.services)?;
         }
         perform_quick(&self.services, self.session.run(), effect, &mut self.kept)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use callsheet_core::events::{self, LogEntry};
 use callsheet_core::nouns::{BlobId, RunId, Slug, TaskLimits};
 use callsheet_core::record::{Outcome, Tree};
-use callsheet_core::run::{Run, State, TaskRun};
+use callsheet_core::run::{EditedTasks, Run, State, TaskRun};
 use callsheet_core::template::Template;
 use callsheet_format::template::{Known, read_file_with};
 
@@ -112,8 +112,8 @@ pub(super) fn take_over_edits(
         };
         let before = session.run().operators().trees().nth(edited.number).cloned();
         let event = events::TreeEdited { tree_number: edited.number, tree };
-        let again = match begins_again(session.run(), &event) {
-            Ok(again) => again,
+        let tasks = match changed_tasks(session.run(), &event) {
+            Ok(tasks) => tasks,
             Err(why) => {
                 kept(&why);
                 continue;
@@ -121,12 +121,9 @@ pub(super) fn take_over_edits(
         };
         limits_differ |= before.is_some_and(|before| limits_of(&before) != limits_of(&event.tree));
         session.record(services, vec![event.into()])?;
-        let what = match again.as_slice() {
-            [] => String::new(),
-            [one] => format!("; {one} begins again"),
-            more => format!("; {} begin again", named(more)),
-        };
-        services.notice(&format!("note: {files} changed and applies from now on{what}"));
+        let again = said(&tasks.again, "begins again", "begin again");
+        let other_steps = said(&tasks.other_steps, "has other steps", "have other steps");
+        services.notice(&format!("note: {files} changed and applies from now on{again}{other_steps}"));
     }
     if limits_differ {
         retry_what_limits_ended(session, services, ended)?;
@@ -134,19 +131,19 @@ pub(super) fn take_over_edits(
     Ok(())
 }
 
-/// The tasks that begin again with an edited tree.
+/// The tasks that change with an edited tree.
 ///
 /// # Errors
 /// Why the run cannot take it over.
-fn begins_again(run: &Run, event: &events::TreeEdited) -> Result<Vec<Slug>, String> {
-    let again = run.begins_again(event.tree_number, &event.tree).map_err(|reject| reject.to_string())?;
+fn changed_tasks(run: &Run, event: &events::TreeEdited) -> Result<EditedTasks, String> {
+    let tasks = run.changes_with(event.tree_number, &event.tree).map_err(|reject| reject.to_string())?;
     let mut after = run.clone();
     after
         .apply(&LogEntry::new(run.last_fact() + 1, run.now_ms(), event.clone().into()))
         .map_err(|reject| reject.to_string())?;
     let stands = run.changes_again(&after);
     if stands.is_empty() {
-        return Ok(again);
+        return Ok(tasks);
     }
     let id = run.id().map_or("RUN", RunId::as_str);
     let tasks = stands.iter().map(Slug::as_str).collect::<Vec<_>>().join(" ");
@@ -162,6 +159,12 @@ fn in_a_new_run(run: &Run, offer: &TemplateCatalog, number: usize) -> String {
     let Some(tree) = run.operators().tree().filter(is_usable) else { return String::new() };
     let id = run.id().map_or("RUN", RunId::as_str);
     format!("; to run the new one and pay only for what changed: callsheet template run {} … --reuse {id}", tree.entry)
+}
+
+/// What a notice says of these tasks. Empty if there are none.
+fn said(tasks: &[Slug], one: &str, several: &str) -> String {
+    let does = if tasks.len() == 1 { one } else { several };
+    if tasks.is_empty() { String::new() } else { format!("; {} {does}", named(tasks)) }
 }
 
 /// Some of the tasks by name, and the number of the others.

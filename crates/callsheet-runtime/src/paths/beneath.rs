@@ -2,10 +2,11 @@
 //! checked before contains no links, so a link found here was put there since, and is refused.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::Instant;
 
@@ -161,7 +162,6 @@ pub fn set_mode_settled(path: &Path, mode: u32) -> io::Result<()> {
 }
 
 fn set_mode_at(folder: &OwnedFd, name: &OsStr, mode: u32) -> io::Result<()> {
-    let mode = Mode::from_raw_mode(mode & 0o7777);
     // An unreadable file can be opened only with `O_PATH`. Its mode is set through its name among the open files.
     #[cfg(target_os = "linux")]
     {
@@ -171,10 +171,13 @@ fn set_mode_at(folder: &OwnedFd, name: &OsStr, mode: u32) -> io::Result<()> {
         if FileType::from_raw_mode(rustix::fs::fstat(&found)?.st_mode) == FileType::Symlink {
             return Err(Errno::LOOP.into());
         }
-        Ok(rustix::fs::chmod(format!("/proc/self/fd/{}", found.as_raw_fd()), mode)?)
+        std::fs::set_permissions(format!("/proc/self/fd/{}", found.as_raw_fd()), Permissions::from_mode(mode & 0o7777))
     }
     #[cfg(not(target_os = "linux"))]
-    Ok(rustix::fs::chmodat(folder, name, mode, AtFlags::SYMLINK_NOFOLLOW)?)
+    {
+        let mode = rustix::fs::RawMode::try_from(mode & 0o7777).map_err(|_| Errno::INVAL)?;
+        Ok(rustix::fs::chmodat(folder, name, Mode::from_raw_mode(mode), AtFlags::SYMLINK_NOFOLLOW)?)
+    }
 }
 
 /// Removes a folder that is found in this way, with everything in it, however deep it is and whatever its modes are,
@@ -219,8 +222,8 @@ fn open_wide(folder: &OwnedFd, name: &OsStr) -> io::Result<OwnedFd> {
 }
 
 fn widen(folder: &OwnedFd, name: &OsStr) -> io::Result<()> {
-    let mode = stat_entry(folder, name)?.map_or(0, |stat| stat.st_mode);
-    if mode & 0o700 == 0o700 { Ok(()) } else { set_mode_at(folder, name, mode | 0o700) }
+    let mode = stat_entry(folder, name)?.map_or(Mode::empty(), |stat| Mode::from_raw_mode(stat.st_mode));
+    if mode.contains(Mode::RWXU) { Ok(()) } else { set_mode_at(folder, name, 0o700) }
 }
 
 /// Removes everything that is not a folder, and returns the names of the folders.
@@ -276,7 +279,7 @@ impl NewFile<'_> {
         let mut file = File::from(fd);
         file.write_all(content)?;
         if let Some(mode) = mode {
-            rustix::fs::fchmod(file.as_fd(), Mode::from_raw_mode(mode & 0o7777))?;
+            file.set_permissions(Permissions::from_mode(mode & 0o7777))?;
         }
         if self.durable { file.sync_all() } else { Ok(()) }
     }

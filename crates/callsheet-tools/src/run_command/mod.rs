@@ -1,5 +1,7 @@
 //! `run_command`: a program with its arguments, or a line for the shell, inside the project.
 
+#![cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "parts of the confinement exist only on Linux"))]
+
 pub(crate) mod border;
 #[cfg(target_os = "linux")]
 mod bwrap;

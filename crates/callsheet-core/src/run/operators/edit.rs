@@ -17,8 +17,22 @@ use super::{NodeInstance, OpState, Operators};
 pub(in crate::run) struct Edited {
     after: Operators,
     anew: Anew,
-    /// The tasks that begin again because their words or their steps changed.
+    pub tasks: EditedTasks,
+}
+
+/// The tasks that an edit changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EditedTasks {
+    /// They begin again, because their words changed.
     pub again: Vec<Slug>,
+    /// They go on with other steps.
+    pub other_steps: Vec<Slug>,
+}
+
+impl EditedTasks {
+    fn is_empty(&self) -> bool {
+        self.again.is_empty() && self.other_steps.is_empty()
+    }
 }
 
 /// What an edit changed of a task itself.
@@ -33,7 +47,7 @@ impl Trees<'_> {
     /// Takes over an edited tree. Returns the numbers of the handlers and processes that were given up, and whether any
     /// task begins again.
     pub fn take_over(&mut self, mount: usize, tree: &Tree) -> (Vec<usize>, bool) {
-        let Ok(Edited { after, anew, again }) = self.0.operators.edited(mount, tree) else { return Default::default() };
+        let Ok(Edited { after, anew, tasks }) = self.0.operators.edited(mount, tree) else { return Default::default() };
         self.0.operators = after;
         self.note_all_limits();
         let operators = &self.0.operators;
@@ -43,7 +57,7 @@ impl Trees<'_> {
                 super::leaf::limit(task, &limits);
             }
         }
-        (anew.given_up, !again.is_empty())
+        (anew.given_up, !tasks.is_empty())
     }
 }
 
@@ -55,10 +69,11 @@ impl Operators {
     pub(in crate::run) fn edited(&self, mount: usize, tree: &Tree) -> Result<Edited, Reject> {
         let mut after = self.clone();
         let mut anew = Anew { gives_up: true, ..Anew::default() };
-        let mut again = Vec::new();
+        let mut tasks = EditedTasks::default();
         if let Some(mount) = after.mounts.get_mut(mount) {
             mount.tree = Arc::new(tree.clone());
         }
+        after.raise_again(mount);
         // Tasks come after the tasks that contain them.
         for before in self.list.iter().filter(|op| op.mount == mount) {
             let number = before.number;
@@ -66,12 +81,12 @@ impl Operators {
             let has_begun = now.opened.is_some() || now.is_closed();
             match (self.difference(before, &after), now.opened.is_some()) {
                 (Some(Difference::Words), _) => {
-                    again.extend(has_begun.then(|| before.id.clone()));
+                    tasks.again.extend(has_begun.then(|| before.id.clone()));
                     after.detach(number, |_| true, &mut anew)?;
                     after.gather_again(number, &mut anew)?;
                 }
                 (Some(Difference::Steps(first)), true) => {
-                    again.push(before.id.clone());
+                    tasks.other_steps.push(before.id.clone());
                     let behind =
                         |part: &NodeInstance| matches!(part.place, ChildSlot::Child { index } if index >= first);
                     after.detach(number, behind, &mut anew)?;
@@ -84,8 +99,8 @@ impl Operators {
             }
             after.open_above(number, &mut anew)?;
         }
-        after.retries |= !again.is_empty();
-        Ok(Edited { after, anew, again })
+        after.retries |= !tasks.is_empty();
+        Ok(Edited { after, anew, tasks })
     }
 
     /// Gives a task the limits of its operator that differ from those before.

@@ -28,7 +28,7 @@ impl Trees<'_> {
     pub fn mount(&mut self, tree: Tree, caller: Option<Caller>) -> usize {
         let number = self.0.operators.mounts.len();
         let top = self.0.operators.list.len();
-        self.0.operators.mounts.push(Mount { tree: Arc::new(tree), top, caller });
+        self.0.operators.mounts.push(Mount { tree: Arc::new(tree), top, caller, raised: Vec::new() });
         self.open_op(number, None, ChildSlot::Top);
         number
     }

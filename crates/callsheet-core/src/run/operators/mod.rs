@@ -48,6 +48,8 @@ use super::task::TaskRun;
 
 use nodes::Nodes;
 
+pub use edit::EditedTasks;
+
 pub(in crate::run) use check::TreeCheck;
 pub(in crate::run) use raise::{limit_of, limit_of_error, split as split_limit};
 pub(in crate::run) use retry::Redo;
@@ -254,6 +256,8 @@ struct Mount {
     top: usize,
     /// The call for which it is executed. `None` if the run is of that template.
     caller: Option<Caller>,
+    /// The limits that a person raised, in order.
+    raised: Vec<raise::Raised>,
 }
 
 /// The recorded trees and their opened nodes.

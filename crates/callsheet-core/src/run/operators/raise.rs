@@ -5,17 +5,14 @@ use std::sync::Arc;
 use crate::nouns::{Limits, Slug, TaskLimits};
 use crate::record::Plan;
 use crate::run::Run;
+use crate::template::operators::{ITERATIONS, TIMEOUT};
 use crate::template::{ErrorKind, Halt, Node, Reason, Resource, TaskError};
 
-use super::NodeInstance;
 use super::tree::Trees;
+use super::{NodeInstance, Operators};
 
-/// The iterations of a loop.
-const ITERATIONS: &str = "max_iterations";
 /// The attempts at one task.
 const ATTEMPTS: &str = "attempts";
-/// The time of one task.
-const TIMEOUT: &str = "timeout_seconds";
 
 /// Splits the name of a task's limit, which is written as `TASK.NAME`.
 pub(in crate::run) fn split(limit: &str) -> Option<(Slug, &str)> {
@@ -97,17 +94,50 @@ impl Trees<'_> {
             }
             return;
         };
-        let (number, mount, template) = (op.number, op.mount, op.template.clone());
-        let Some(node) = self.0.operators.node(op) else { return };
-        let own = self.0.operators.tree_of(op).and_then(|tree| tree.templates.get(&template));
-        let place = own.and_then(|own| own.body.walk().into_iter().position(|other| std::ptr::eq(other, node)));
-        if let (Some(place), Some(mount)) = (place, self.0.operators.mounts.get_mut(mount)) {
-            let template = Arc::make_mut(&mut mount.tree).templates.get_mut(&template);
-            let node = template.and_then(|template| nth(&mut template.body, &mut { place }));
-            node.into_iter().for_each(|node| raise_node(node, name, max));
-        }
+        let (number, mount) = (op.number, op.mount);
+        let Some(was) = self.0.operators.node(op).and_then(|node| of_node(node, name)) else { return };
+        let raised = Raised { task: number, name: name.to_owned(), was, max };
+        self.0.operators.raise_node(&raised);
+        self.0.operators.mounts.get_mut(mount).into_iter().for_each(|mount| mount.raised.push(raised.clone()));
         self.change_op(number, |op| op.raised(name, max));
         self.note_all_limits();
+    }
+}
+
+/// A limit that a person raised.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Raised {
+    /// The number of the task.
+    task: usize,
+    name: String,
+    was: f64,
+    max: f64,
+}
+
+impl Operators {
+    /// Raises a limit in the node of a task.
+    fn raise_node(&mut self, raised: &Raised) {
+        let Raised { task, name, max, .. } = raised;
+        let Some((op, node)) = self.at(*task).and_then(|op| Some((op, self.node(op)?))) else { return };
+        let (mount, template) = (op.mount, op.template.clone());
+        let own = self.tree_of(op).and_then(|tree| tree.templates.get(&template));
+        let place = own.and_then(|own| own.body.walk().into_iter().position(|other| std::ptr::eq(other, node)));
+        if let (Some(place), Some(mount)) = (place, self.mounts.get_mut(mount)) {
+            let template = Arc::make_mut(&mut mount.tree).templates.get_mut(&template);
+            let node = template.and_then(|template| nth(&mut template.body, &mut { place }));
+            node.into_iter().for_each(|node| set_limit(node, name, *max));
+        }
+    }
+
+    /// Raises the limits in the nodes of an edited tree again, except those that the edit changed.
+    pub(super) fn raise_again(&mut self, mount: usize) {
+        let raised = self.mounts.get(mount).map(|mount| mount.raised.clone()).unwrap_or_default();
+        for raised in raised {
+            let now = self.at(raised.task).and_then(|op| of_node(self.node(op)?, &raised.name));
+            if now == Some(raised.was) {
+                self.raise_node(&raised);
+            }
+        }
     }
 }
 
@@ -132,7 +162,7 @@ fn nth<'a>(node: &'a mut Node, place: &mut usize) -> Option<&'a mut Node> {
     node.children_mut().into_iter().find_map(|child| nth(child, place))
 }
 
-fn raise_node(node: &mut Node, name: &str, max: f64) {
+fn set_limit(node: &mut Node, name: &str, max: f64) {
     if node.kind.operator().limit(name).is_some() {
         node.kind.set_limit(name, whole(max));
     } else if name == ATTEMPTS {

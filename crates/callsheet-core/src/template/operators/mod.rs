@@ -38,7 +38,11 @@ pub use facts::{Facts, Leaf, Rows};
 pub use parts::{EvalPhase, Gave, Judged, Known, Move, Names, Opening, Opens, Part, Parts, Tally};
 pub use place::{ChildSlot, Work};
 pub use plan::{HandlerPlan, Plan};
+pub(crate) use script::TIMEOUT;
 pub use text::{Given, Slot, Written};
+
+/// The limit of the iterations of a loop.
+pub(crate) const ITERATIONS: &str = director_evaluator_loop::MAX_ITERATIONS.name;
 
 /// The list of operators, one line each. There is no other list. The first operator has no data of its own.
 macro_rules! operators {
@@ -62,7 +66,7 @@ macro_rules! operators {
             pub const ALL: &[&Facts] = &[&$first_file::FACTS, $(&$file::FACTS),*];
 
             /// The names of the limits that only single operators have.
-            pub const LIMITS: [&str; 2] = [director_evaluator_loop::MAX_ITERATIONS.name, script::TIMEOUT];
+            pub const LIMITS: [&str; 2] = [ITERATIONS, TIMEOUT];
 
             /// The behaviour of the operator.
             pub fn operator(&self) -> &dyn Operator {

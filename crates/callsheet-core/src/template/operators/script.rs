@@ -14,7 +14,7 @@ use super::{
 };
 
 /// The name by which a person raises the time limit of a script.
-pub(super) const TIMEOUT: &str = "timeout_seconds";
+pub(crate) const TIMEOUT: &str = "timeout_seconds";
 
 /// A process that is a task of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -273,9 +273,13 @@ impl Player {
             Resume::Edited(templates) => {
                 let mut tree = Box::new(self.run.operators().tree().map(|tree| (**tree).clone()).unwrap_or_default());
                 tree.templates.extend(templates.into_iter().map(|template| (template.name.clone(), template)));
-                let again = self.run.begins_again(0, &tree).expect("the edit is taken over");
-                let again: Vec<&str> = again.iter().map(Slug::as_str).collect();
-                let _ = writeln!(self.out, "→ edited: {} again", again.join(", "));
+                let tasks = self.run.changes_with(0, &tree).expect("the edit is taken over");
+                let named = |tasks: &[Slug]| match tasks {
+                    [] => "none".to_owned(),
+                    tasks => tasks.iter().map(Slug::as_str).collect::<Vec<_>>().join(", "),
+                };
+                let (again, other_steps) = (named(&tasks.again), named(&tasks.other_steps));
+                let _ = writeln!(self.out, "→ edited: {again} again, other steps of {other_steps}");
                 self.happens(events::TreeEdited { tree_number: 0, tree }.into());
             }
         }

@@ -22,7 +22,13 @@ fn offer(provider: &str, at_once: usize) -> Offer {
 /// A worker whose process has its name, so that another process takes the name over with `of`.
 fn asks(process: &str, offer: &Offer, has: &[(Job, u32)]) -> Take {
     let has = has.iter().map(|(job, number)| (job.key(), *number)).collect();
-    Take { name: process.to_owned(), process: process.to_owned(), offer: offer.clone(), has, slots: OwnSlots::default() }
+    Take {
+        name: process.to_owned(),
+        process: process.to_owned(),
+        offer: offer.clone(),
+        has,
+        slots: OwnSlots::default(),
+    }
 }
 
 fn numbers(taken: &Taken) -> Vec<u64> {

@@ -89,6 +89,10 @@ impl<'a> Report<'a> {
         Self { file, lines, issues, errors, full: errors > MOST }
     }
 
+    pub(in crate::template) fn has_errors(&self) -> bool {
+        self.errors > 0
+    }
+
     /// Adds an issue that refers to a place in another file.
     pub(in crate::template) fn add_with(&mut self, draft: Draft, path: &str, other: Option<Related>) {
         let before = self.issues.len();

@@ -104,6 +104,7 @@ codes! {
     T059 "value.path" Error;
     T060 "value.kind" Error;
     T061 "condition.constant" Error;
+    T062 "loop.endless" Error;
     T501 "element.unknown" Warning;
     T502 "attribute.unknown" Warning;
     T503 "alias.used" Warning;
@@ -130,6 +131,7 @@ codes! {
     T524 "recovery.unused" Warning;
     T525 "command.reached" Warning;
     T526 "command.unexpanded" Warning;
+    T527 "value.absent" Warning;
 }
 
 impl fmt::Display for Code {

@@ -84,6 +84,25 @@ pub enum Found {
         /// The task, with the tasks around it.
         task: String,
     },
+    /// A declared field that the value may lack, and that no condition around it tests.
+    Lacking {
+        /// The path up to that field.
+        path: Path,
+        /// Where the path is written.
+        at: Spot,
+        /// The field of the task that contains the path.
+        field: &'static str,
+        /// The task, with the tasks around it.
+        task: String,
+    },
+    /// A loop that can never end well: its evaluator declares a result that cannot say `success`, and it has no
+    /// condition.
+    NeverGood {
+        /// Where the evaluator is written.
+        at: Spot,
+        /// The task, with the tasks around it.
+        task: String,
+    },
     /// A value that can never fit its place.
     Misfit {
         /// The place, as it is written.
@@ -148,7 +167,8 @@ impl Found {
             Self::Unknown { task, field, .. } => format!("{task}/{field}"),
             Self::Untrusted { task, .. } => format!("{task}/command"),
             Self::Literal { task, .. } => format!("{task}/arg"),
-            Self::Astray { task, field, .. } => format!("{task}/{field}"),
+            Self::Astray { task, field, .. } | Self::Lacking { task, field, .. } => format!("{task}/{field}"),
+            Self::NeverGood { task, .. } => format!("{task}/evaluator"),
             Self::Misfit { task, what, .. } => match what {
                 Place::Items => format!("{task}/items"),
                 Place::Argument { .. } => format!("{task}/arg"),

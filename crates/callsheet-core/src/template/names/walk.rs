@@ -92,6 +92,8 @@ pub struct Walk<'a> {
     steps: BTreeMap<String, usize>,
     /// The results of walked tasks, by their addresses in memory.
     gave: BTreeMap<*const Node, Shape>,
+    /// The paths that conditions around this place test.
+    tested: Vec<Path>,
     pub(super) reaches: BTreeMap<String, String>,
 }
 
@@ -107,6 +109,7 @@ pub(super) fn template(template: &Template, around: Around<'_>) -> (Vec<Found>, 
         found: Vec::new(),
         steps: BTreeMap::new(),
         gave: BTreeMap::new(),
+        tested: Vec::new(),
         reaches: BTreeMap::new(),
     };
     let mark = names.log.len();
@@ -218,7 +221,40 @@ impl Walk<'_> {
             self.found.push(Found::Astray { path: path.clone(), miss, at, field, task });
             Shape::unknown()
         });
+        if how == Use::Value
+            && let Some(count) = seen.shape.lacks(steps)
+        {
+            self.lacking(path, path.steps.len().saturating_sub(steps.len()) + count, at, field);
+        }
         Seen { shape, way, ..seen }
+    }
+
+    /// Reports a field that may be missing, unless a condition around this place tests it or a value that contains it.
+    fn lacking(&mut self, path: &Path, count: usize, at: Spot, field: &'static str) {
+        let steps = path.steps.get(..count).unwrap_or(&path.steps).to_vec();
+        let path = Path { name: path.name.clone(), steps };
+        let holds = |tested: &Path| tested.name == path.name && path.steps.starts_with(&tested.steps);
+        if !self.tested.iter().any(holds) {
+            self.found.push(Found::Lacking { path, at, field, task: self.task() });
+        }
+    }
+
+    /// Walks through tasks that only run after these conditions were tested.
+    pub(in crate::template) fn after<'c>(
+        &mut self,
+        conditions: impl Iterator<Item = &'c Condition>,
+        walk: impl FnOnce(&mut Self) -> Shape,
+    ) -> Shape {
+        let before = self.tested.len();
+        self.tested.extend(conditions.flat_map(|condition| condition.test.paths()).cloned());
+        let shape = walk(self);
+        self.tested.truncate(before);
+        shape
+    }
+
+    /// Reports an evaluator that cannot say `success`.
+    pub(in crate::template) fn never_good(&mut self, at: Spot) {
+        self.found.push(Found::NeverGood { at, task: self.task() });
     }
 
     /// Names in scope that are similar to an unknown one. For a step or a file, these are other steps or files. For
@@ -361,7 +397,7 @@ impl Walk<'_> {
             // The caller may give the value or leave it out.
             InputSource::From(from) if !input.required || input.default.is_some() => {
                 let known = self.look_up(&from.path).is_some();
-                let seen = known.then(|| self.path(from, "inputs"));
+                let seen = known.then(|| self.name(&from.path, from.at, "inputs", Use::Input));
                 seen.unwrap_or_else(|| self.of_caller(&input.name))
             }
             // The caller's value replaces a missing one.

@@ -86,7 +86,7 @@ impl Cond {
 
 fn warn_of(unknown: Vec<String>, result: &mut TaskResult) {
     for name in unknown {
-        result.notes.warn("condition", format!("a test uses the unknown name {name}"));
+        result.notes.warn("condition", format!("a test uses a name without a value: {name}"));
     }
 }
 
@@ -113,12 +113,14 @@ impl Operator for Cond {
     /// Without a true case and without `else`, the result is an empty text.
     fn walk(&self, names: &mut Walk<'_>, _: Option<Seen>) -> Shape {
         let mut gives = Shape::of(Kinds::NONE);
-        for case in &self.cases {
+        for (number, case) in (1..).zip(&self.cases) {
             names.condition(&case.test);
-            gives = gives.or(&names.child(&case.body, "case"));
+            let tested = self.cases.iter().take(number).map(|case| &case.test);
+            gives = gives.or(&names.after(tested, |names| names.child(&case.body, "case")));
         }
+        let tested = self.cases.iter().map(|case| &case.test);
         let otherwise = match &self.otherwise {
-            Some(otherwise) => names.child(otherwise, "else"),
+            Some(otherwise) => names.after(tested, |names| names.child(otherwise, "else")),
             None => Shape::one_of([""]).from(gives.source),
         };
         gives.or(&otherwise)

@@ -10,7 +10,7 @@ use crate::template::names::{Seen, Walk};
 use crate::template::result::{
     Details, Halt, Iteration, ReturnStatus, TaskError, TaskResult, Verdict, details, failure, judged, timeless,
 };
-use crate::template::shape::{Shape, Source};
+use crate::template::shape::{Kinds, Shape, Source};
 use crate::template::tree::{Condition, InheritContext, Node, Role, Script};
 use crate::template::value::{Expression, cut};
 
@@ -200,6 +200,9 @@ impl Operator for DirectorEvaluatorLoop {
         bind(names, &["script_exit_code"], &Seen::result(number().or(&Shape::one_of([""]))));
         bind(names, &["script_timed_out"], &Seen::result(Shape::boolean()));
         let judged = names.child(&self.evaluator, "evaluator");
+        if self.condition.is_none() && !may_say_success(&judged) {
+            names.never_good(self.evaluator.origin.spot);
+        }
         bind(names, &["evaluation"], &Seen::result(judged.from(Source::Evaluation)));
         if let Some(condition) = &self.condition {
             names.condition(condition);
@@ -320,6 +323,15 @@ impl Operator for DirectorEvaluatorLoop {
     }
 }
 
+/// Whether a result of this shape may report success (spec 8): by a truth value named `success`, or by a `verdict`.
+fn may_say_success(judged: &Shape) -> bool {
+    let Some(fields) = judged.fields.as_ref().filter(|fields| judged.kinds == Kinds::MAP && !fields.open) else {
+        return true;
+    };
+    let may = |name: &str, kind| fields.named.get(name).is_some_and(|shape| shape.kinds.meets(kind));
+    may("success", Kinds::BOOLEAN) || may("verdict", Kinds::TEXT)
+}
+
 impl DirectorEvaluatorLoop {
     /// The warnings about the evaluations so far, without duplicates.
     fn warnings(&self, at: &dyn Known) -> Vec<String> {
@@ -332,7 +344,7 @@ impl DirectorEvaluatorLoop {
             let ends = success || matches!(verdict, Some(Verdict::Abort { .. }));
             for condition in self.condition.iter().filter(|_| !ends) {
                 let (_, unknown) = holds(at, &condition.test, iteration, &evaluation);
-                all.extend(unknown.iter().map(|name| format!("the condition uses the unknown name {name}")));
+                all.extend(unknown.iter().map(|name| format!("the condition uses a name without a value: {name}")));
             }
         }
         let mut seen = std::collections::BTreeSet::new();

@@ -83,6 +83,23 @@ impl Shape {
         Ok(here)
     }
 
+    /// The number of steps up to the first declared field that a value of this shape may lack. `None` if there is no such
+    /// field, or nothing is known of it.
+    pub fn lacks(&self, steps: &[Step]) -> Option<usize> {
+        let mut here = self.clone();
+        for (walked, step) in steps.iter().enumerate() {
+            if let (Step::Name(name), Some(fields)) = (step, &here.fields)
+                && let Some(field) = fields.named.get(name)
+                && here.source != Source::Evaluation
+                && (field.absent || here.kinds != Kinds::MAP)
+            {
+                return Some(walked + 1);
+            }
+            here = here.path(std::slice::from_ref(step)).ok()?;
+        }
+        None
+    }
+
     fn miss(self, walked: usize, step: &Step) -> Miss {
         let fields = self.fields.iter().flat_map(|fields| fields.named.keys());
         let mut known: Vec<String> = fields.filter(|_| self.kinds.meets(Kinds::MAP)).cloned().collect();

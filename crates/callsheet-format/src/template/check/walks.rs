@@ -1,6 +1,7 @@
 //! Walks through every template, called templates before their callers. The result of a call, and which of its
 //! arguments reach a command, are then known when the call is reached.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::template::Template;
@@ -22,21 +23,32 @@ pub(super) fn walk_all(
 ) -> Vec<Walked> {
     let mut summaries: BTreeMap<&str, WalkedTemplate> = BTreeMap::new();
     let mut walked: BTreeMap<usize, Walked> = BTreeMap::new();
-    for number in order(every, in_force) {
-        let Some((file, template)) = every.get(number).copied() else { continue };
-        let called = |name: &str| {
-            let (name, template) = in_force.get_key_value(name)?;
-            Some((*template, summaries.get(name)))
-        };
-        let schema = |name: &str| known.schema.and_then(|find| find(&template.origin.file, name));
-        let around = Around { outside: &|name| name == "request", called: &called, schema: &schema };
-        let (found, summary) = walk_in(template, around);
-        let faulty = loading.readings.get(file).is_some_and(|reading| reading.is_faulty(template, false));
-        // The result of a template with errors is unknown.
-        if !faulty && is(in_force, template) {
-            summaries.insert(&template.name, summary);
+    let order = order(every, in_force);
+    let unknown = Cell::new(false);
+    // Templates that call one another learn of each other in a second walk.
+    for _ in 0..2 {
+        for (number, file, template) in
+            order.iter().filter_map(|at| every.get(*at).map(|(file, known)| (*at, *file, *known)))
+        {
+            let called = |name: &str| {
+                let (name, template) = in_force.get_key_value(name)?;
+                let summary = summaries.get(name);
+                unknown.set(unknown.get() || summary.is_none());
+                Some((*template, summary))
+            };
+            let schema = |name: &str| known.schema.and_then(|find| find(&template.origin.file, name));
+            let around = Around { outside: &|name| name == "request", called: &called, schema: &schema };
+            let (found, summary) = walk_in(template, around);
+            let faulty = loading.readings.get(file).is_some_and(|reading| reading.is_faulty(template, false));
+            // The result of a template with errors is unknown.
+            if !faulty && is(in_force, template) {
+                summaries.insert(&template.name, summary);
+            }
+            walked.insert(number, (faulty, found));
         }
-        walked.insert(number, (faulty, found));
+        if !unknown.replace(false) {
+            break;
+        }
     }
     walked.into_values().collect()
 }

@@ -100,9 +100,20 @@ impl Reader<'_> {
         let required = |name: &str| own.iter().any(|known| known.required && known.name == name);
         for known in row.attributes.iter().filter(|known| known.required || required(known.name)) {
             if element.attribute(known.name).is_none() {
-                let message = format!("<{}> needs the attribute `{}`", element.name, known.name);
-                let draft = Draft::new(Code::T011, element.tag, message);
-                self.add(draft.expected([known.name]).advice(format!("add {}=\"…\"", known.name)));
+                let (message, advice) = match self.short {
+                    true if known.name == "name" => {
+                        ("a template needs a name".to_owned(), "write `template: NAME` in its first line".to_owned())
+                    }
+                    true => {
+                        let name = self.shown(known.name);
+                        (format!("<{}> needs `{name}`", element.name), format!("add `{name}: …`"))
+                    }
+                    false => (
+                        format!("<{}> needs the attribute `{}`", element.name, known.name),
+                        format!("add {}=\"…\"", known.name),
+                    ),
+                };
+                self.add(Draft::new(Code::T011, element.tag, message).expected([known.name]).advice(advice));
             }
         }
     }
@@ -128,7 +139,7 @@ impl Reader<'_> {
             }
             Content::Operators => {
                 self.children(element, row.children, operators, true);
-                if !element.elements().any(|child| is_operator_element(&child.name)) {
+                if !self.lacks_tasks && !element.elements().any(|child| is_operator_element(&child.name)) {
                     self.empty(element, "at least one task");
                 }
             }
@@ -144,7 +155,7 @@ impl Reader<'_> {
 
     fn one_body(&mut self, element: &Element) {
         let bodies = element.elements().filter(|child| is_operator_element(&child.name)).count();
-        if bodies != 1 {
+        if bodies != 1 && !(bodies == 0 && self.lacks_tasks) {
             let message = format!("a template has exactly one task, but this one has {bodies}");
             let advice = if bodies == 0 { "add a task" } else { "put them into one sequential task" };
             let draft = Draft::new(Code::T022, element.tag, message).expected(operator_elements().iter().copied());

@@ -50,8 +50,9 @@ pub(super) fn unquoted(value: &Mapped) -> Vec<(Filled, Bytes)> {
 const READ_PATTERNS: [&str; 12] =
     ["find", "fd", "git", "rg", "grep", "egrep", "sed", "awk", "jq", "expr", "tar", "zip"];
 
-/// Reports words that a shell would expand and that a program gets as written (T526).
-pub(super) fn unexpanded(reader: &mut Reader<'_>, words: &[(Filled, Bytes)]) {
+/// Reports words that a shell would expand and that a program gets as written (T526). In a line, T055 reports what only a
+/// shell would interpret.
+pub(super) fn unexpanded(reader: &mut Reader<'_>, words: &[(Filled, Bytes)], is_line: bool) {
     let program = words.first().and_then(|(word, _)| word.as_literal()).unwrap_or_default();
     let program = program.rsplit('/').next().unwrap_or_default();
     let mut before = "";
@@ -61,6 +62,12 @@ pub(super) fn unexpanded(reader: &mut Reader<'_>, words: &[(Filled, Bytes)]) {
             (_, true) => "write the path out, or take it as an input",
             (true, _) if READ_PATTERNS.contains(&program) || before.starts_with("--") => "",
             (true, _) => "name the files, or run the command for each file of a list",
+            _ if !is_line && !text.is_empty() && text.chars().all(|c| SHELL.contains(&c)) => {
+                "run each command as a task of its own, or put the line into a script file"
+            }
+            _ if !is_line && is_substitution(&text) && !READ_PATTERNS.contains(&program) => {
+                "write the value, take it as an input, or run the command as a task of its own"
+            }
             _ => "",
         };
         if !advice.is_empty() {
@@ -69,6 +76,12 @@ pub(super) fn unexpanded(reader: &mut Reader<'_>, words: &[(Filled, Bytes)]) {
         }
         before = word.as_literal().unwrap_or_default();
     }
+}
+
+/// Whether a word begins like a variable or a command that a shell replaces.
+fn is_substitution(word: &str) -> bool {
+    let rest = word.strip_prefix('$').and_then(|rest| rest.chars().next());
+    rest.is_some_and(|next| next == '(' || next == '{' || next == '_' || next.is_ascii_alphabetic())
 }
 
 /// Whether a word is a path with a star. Code, addresses and options contain other characters.

@@ -127,6 +127,7 @@ fn read_yaml(file: &str, text: &str, lines: &Lines<'_>, known: &Known<'_>) -> Fi
     for (draft, path) in document.drafts {
         reader.report.add(draft, &path);
     }
+    reader.lacks_tasks = reader.report.has_errors();
     reader.check_root(&document.root);
     let templates = reader.lower_root(&document.root);
     let mut outermost = outermost_of(&document.root);
@@ -172,12 +173,14 @@ pub(super) struct Reader<'a> {
     muted: usize,
     /// Whether the file is in the short form.
     short: bool,
+    /// Whether tasks may be lacking because the short form has errors.
+    lacks_tasks: bool,
 }
 
 impl<'a> Reader<'a> {
     fn new(file: &'a str, text: &'a str, lines: &'a Lines<'a>, known: &'a Known<'a>, short: bool) -> Self {
         let report = Report::new(file, lines);
-        Self { file, text, lines, known, report, path: Vec::new(), task: None, muted: 0, short }
+        Self { file, text, lines, known, report, path: Vec::new(), task: None, muted: 0, short, lacks_tasks: false }
     }
 
     /// The name that the author of this file uses for an element or attribute.

@@ -60,11 +60,11 @@ impl Reader<'_> {
             let words = element.elements().filter(|child| child.name == "argv");
             let word = |child: &Element| (self.filled(&self.text_of(child, Kind::Filled)), child.inner);
             let words: Vec<_> = words.map(word).collect();
-            command::unexpanded(self, &words);
+            command::unexpanded(self, &words, false);
             return Command { words: words.into_iter().map(|(word, _)| word).collect() };
         }
         let text = self.text_of(element, Kind::Command);
-        command::unexpanded(self, &command::unquoted(&text));
+        command::unexpanded(self, &command::unquoted(&text), true);
         let spots = self.filled(&text).places().map(|(_, spot)| spot).collect::<Vec<_>>();
         let mut spots = spots.into_iter();
         let words = command::split(text.as_str()).words.into_iter();

@@ -256,7 +256,7 @@ fn not_type(text: &str, span: Bytes) -> Draft {
     let near = near_word(text, ValueType::WORDS.iter().copied());
     Draft::new(Code::T057, span, format!("`{text}` is not a type"))
         .expected(ValueType::WORDS.iter().copied())
-        .advice(near.map_or("write one of the types".to_owned(), |word| format!("write {word}")))
+        .advice(near.map_or_else(|| format!("write {}", ValueType::WORDS.join(", ")), |word| format!("write {word}")))
 }
 
 fn range_words(range: LimitRange) -> String {

@@ -92,7 +92,12 @@ impl Builder<'_> {
             self.tell(Code::T012, item.span, "a task is a map of keys", "write `- NAME:` and its keys below");
             return None;
         };
-        let [(key, value)] = entries.as_slice() else { return self.task_of(item, "tasks") };
+        let [(key, value)] = entries.as_slice() else {
+            if self.is_name_alone(entries) {
+                return None;
+            }
+            return self.task_of(item, "tasks");
+        };
         let Value::Scalar { text, .. } = &key.value else { return self.task_of(item, "tasks") };
         if keys::find(text).is_some() {
             return self.task_of(item, "tasks");
@@ -108,6 +113,19 @@ impl Builder<'_> {
         let id = self.name(key)?;
         let keys = self.keys(inner, None);
         self.task(keys, Place { tag: key.span, span: joined(key.span, value.span), id: Some(id), outermost: false })
+    }
+
+    /// Reports a name without keys below it, whose keys stand beside it. Returns whether it found one.
+    fn is_name_alone(&mut self, entries: &[(Node, Node)]) -> bool {
+        let [(name, nothing), (beside, _), ..] = entries else { return false };
+        let Value::Scalar { text, .. } = &name.value else { return false };
+        let is_key = |node: &Node| matches!(&node.value, Value::Scalar { text, .. } if keys::find(text).is_some());
+        let is_alone = matches!(nothing.value, Value::Null) && !is_key(name) && is_key(beside);
+        if is_alone {
+            let message = format!("this key of the task `{text}` is not below its name");
+            self.tell(Code::T012, beside.span, message, "indent it further than the name");
+        }
+        is_alone
     }
 
     /// Builds a task from its keys.

@@ -264,7 +264,7 @@ pub(super) fn task_line(run: &RunView, task: &TaskRun, driven: bool) -> String {
         Some(_) => " (asks first)",
         None => "",
     };
-    let back = if task.applied.iter().any(|set| set.reverted) { " (changes reverted)" } else { "" };
+    let back = if task.applied.last().is_some_and(|set| set.reverted) { " (changes reverted)" } else { "" };
     format!("  {mark} {} [{}]{writes} {word}{back}\n", one_line(&task.task.name, 60), task.task.slug)
 }
 

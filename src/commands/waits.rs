@@ -34,7 +34,8 @@ pub(super) fn waits_text(setup: &Setup, waits: &[GateView], id: &RunId) -> Strin
             ));
         }
     }
-    if waits.len() > 1 {
+    // A call that was interrupted is approved by name only.
+    if waits.len() > 1 && waits.iter().all(|view| !view.again) {
         text.push_str(&format!(
             "Answer all {} at once: {call} approve {id} --resume, or {call} deny {id} --resume\n",
             waits.len()

@@ -153,14 +153,7 @@ async fn run(tool: &str, case: &Case) -> String {
         ToolOutcome::Changes(changes) => ("changes", serde_json::to_string_pretty(&changes).unwrap()),
     };
     let beside = folder.path().canonicalize().unwrap().display().to_string();
-    format!("{title}\n{}\n", steady(&text.replace(&root.display().to_string(), "$PROJECT").replace(&beside, "$BESIDE")))
-}
-
-/// The text without times, which differ from run to run.
-fn steady(text: &str) -> String {
-    let Some((before, after)) = text.split_once(" after ") else { return text.to_owned() };
-    let Some((time, rest)) = after.split_once(" s") else { return text.to_owned() };
-    if time.parse::<f64>().is_err() { text.to_owned() } else { format!("{before} after T s{rest}") }
+    format!("{title}\n{}\n", text.replace(&root.display().to_string(), "$PROJECT").replace(&beside, "$BESIDE"))
 }
 
 fn case_files() -> Vec<(String, PathBuf)> {

@@ -8,7 +8,8 @@ use callsheet_core::events::{self, LogEntry};
 use callsheet_core::nouns::{BlobId, RunId, Slug, TaskLimits};
 use callsheet_core::record::{Outcome, Tree};
 use callsheet_core::run::{EditedTasks, Run, State, TaskRun};
-use callsheet_core::template::Template;
+use callsheet_core::template::{Kind, Template};
+
 use callsheet_format::template::{Known, read_file_with};
 
 use crate::driver::session::Session;
@@ -176,17 +177,21 @@ fn named(tasks: &[Slug]) -> String {
     }
 }
 
-fn limits_of(tree: &Tree) -> Vec<&TaskLimits> {
-    tree.templates.values().flat_map(|template| template.body.walk()).map(|node| &node.limits).collect()
+/// The limits of all tasks, and those that only their operators have.
+fn limits_of(tree: &Tree) -> Vec<(&TaskLimits, [Option<u32>; Kind::LIMITS.len()])> {
+    let nodes = tree.templates.values().flat_map(|template| template.body.walk());
+    nodes.map(|node| (&node.limits, Kind::LIMITS.map(|name| node.kind.operator().limit(name)))).collect()
 }
 
-/// Lets begin again what limits of templates had ended.
+/// Lets begin again what limits of templates had ended. A loop without iterations left and a script without time left
+/// failed.
 fn retry_what_limits_ended(
     session: &mut Session,
     services: &Services,
     ended: Option<Outcome>,
 ) -> Result<(), DriveFault> {
-    let of_template = ended == Some(Outcome::LimitReached) && session.run().operators().tree().is_some();
+    let by_limit = matches!(ended, Some(Outcome::LimitReached | Outcome::TaskFailed));
+    let of_template = by_limit && session.run().operators().tree().is_some();
     let failed = if of_template { session.run().failed() } else { Vec::new() };
     let failed = failed.into_iter().chain(session.run().failed_by_limits_of_calls());
     let retried = |task| events::TaskRetried { task, skills: BTreeMap::new() }.into();

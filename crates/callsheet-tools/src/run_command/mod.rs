@@ -300,16 +300,15 @@ fn with_grants(outcome: ToolOutcome, ended: &Ended, context: &ToolContext) -> To
     ToolOutcome::Output(text)
 }
 
-/// A program that ran and reported failure is output, not a failed call: the model needs what it printed.
+/// A program that ran and reported failure is output, not a failed call: the model needs what it printed. It is not told
+/// how long that took, so that a repeated command gives an equal prompt, whose reply may be reused.
 fn report(ended: &Ended) -> ToolOutcome {
-    let how = match ended.end {
+    let mut text = match ended.end {
         End::Code(code) => say("command-code", &[("code", &code)]),
         End::Signal(signal) => say("command-signal", &[("signal", &signal)]),
         End::TimedOut => say("command-timeout", &[]),
         End::Over(over) => over_words(over),
     };
-    let seconds = format!("{:.1}", ended.elapsed.as_secs_f64());
-    let mut text = say("command-ended", &[("how", &how), ("seconds", &seconds)]);
     for (name, stream) in [("stdout", &ended.stdout), ("stderr", &ended.stderr)] {
         if !stream.is_empty() {
             text.push_str(&format!("\n--- {name}\n{}", stream.trim_end_matches('\n')));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::process::Stdio;
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use callsheet_runtime::ports::ToolFault;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -54,7 +54,6 @@ pub(crate) struct Ended {
     pub closed: Vec<String>,
     /// The system killed the process that confines it, and the command with it.
     pub lost: bool,
-    pub elapsed: Duration,
 }
 
 /// Bounds of a process.
@@ -117,7 +116,6 @@ async fn alone(mut command: Command, bounds: Bounds<'_>) -> Result<Ended, NotRun
     );
     let stdin = if bounds.stdin.is_some() { Stdio::piped() } else { Stdio::null() };
     command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).kill_on_drop(true);
-    let started = Instant::now();
     let Started { group, mut child } = spawn(command, bounds.confined).await?;
     let (stdout, stderr) = (Stream::new(bounds.cap), Stream::new(bounds.cap));
     let mut drains = JoinSet::new();
@@ -142,9 +140,9 @@ async fn alone(mut command: Command, bounds: Bounds<'_>) -> Result<Ended, NotRun
     };
     finish(&mut drains, &group).await;
     let truncated = stdout.is_cut() || stderr.is_cut();
-    let (stdout, stderr, elapsed) = (stdout.text(), stderr.text(), started.elapsed());
+    let (stdout, stderr) = (stdout.text(), stderr.text());
     let (restored, refused, closed) = (guarded.restore(), Vec::new(), Vec::new());
-    Ok(Ended { end, stdout, stderr, truncated, restored, refused, closed, lost: false, elapsed })
+    Ok(Ended { end, stdout, stderr, truncated, restored, refused, closed, lost: false })
 }
 
 /// A process that its thread is just starting. If nobody waits for it any more, dropping this kills the group;

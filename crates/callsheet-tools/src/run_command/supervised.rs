@@ -2,7 +2,7 @@
 
 use std::io;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use callsheet_runtime::ports::ToolFault;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -27,7 +27,6 @@ pub(super) async fn run(
     control: std::os::unix::net::UnixStream,
     bounds: Bounds<'_>,
 ) -> Result<Ended, NotRun> {
-    let started = Instant::now();
     let order = Order::of(command.as_std(), &bounds.confined, bounds.stdin.as_ref().map(Vec::len));
     let mut order = serde_json::to_vec(&order).map_err(|error| defect(&error.to_string()))?;
     order.push(b'\n');
@@ -83,8 +82,8 @@ pub(super) async fn run(
     let drained = async { while drains.join_next().await.is_some() {} };
     let _left_open = tokio::time::timeout(LAST_OUTPUT, drained).await;
     let truncated = stdout.is_cut() || stderr.is_cut();
-    let (stdout, stderr, elapsed) = (stdout.text(), stderr.text(), started.elapsed());
-    Ok(Ended { end, stdout, stderr, truncated, restored, refused, closed, lost, elapsed })
+    let (stdout, stderr) = (stdout.text(), stderr.text());
+    Ok(Ended { end, stdout, stderr, truncated, restored, refused, closed, lost })
 }
 
 /// Nobody put back what the command left, so it is moved aside.

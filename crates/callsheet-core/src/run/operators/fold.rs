@@ -28,8 +28,12 @@ impl Trees<'_> {
     pub fn mount(&mut self, tree: Tree, caller: Option<Caller>) -> usize {
         let number = self.0.operators.mounts.len();
         let top = self.0.operators.list.len();
+        let of_caller = caller.as_ref().and_then(|caller| self.0.tasks.get(&caller.task)).map(|caller| caller.reuse);
         self.0.operators.mounts.push(Mount { tree: Arc::new(tree), top, caller, raised: Vec::new() });
         self.open_op(number, None, ChildSlot::Top);
+        if of_caller == Some(CallReuse::Forbidden) {
+            self.change_op(top, |op| op.asked_anew = true);
+        }
         number
     }
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 use callsheet_core::nouns::BlobId;
 use callsheet_core::visible::visible_line;
 use callsheet_mcp::{
-    DeclaredTool, Files, Ground, McpJson, Reach, Server, ServerAddress, ServerProgram, ServerResources, ServerSettings,
-    canonical_name, is_secret_header, is_shared, read_mcp_json, server_tools,
+    DeclaredTool, Files, Ground, Logins, McpJson, Reach, SECRET, Server, ServerAddress, ServerClient, ServerProgram,
+    ServerResources, ServerSettings, canonical_name, is_secret_header, is_shared, read_mcp_json, server_tools,
 };
 use callsheet_runtime::grants::command_text;
 use callsheet_runtime::paths::read_regular;
@@ -18,7 +18,7 @@ use callsheet_runtime::shown::keep_secret;
 use callsheet_runtime::transport_policy::withheld;
 use callsheet_runtime::trust::LeftOut;
 
-use crate::config::{Confirmed, ConfirmedTools};
+use crate::config::{Config, Confirmed, ConfirmedTools, Folders};
 use crate::setup::Setup;
 
 /// The file in which projects name their servers.
@@ -111,8 +111,20 @@ impl KnownServer {
     /// # Errors
     /// The list cannot be read.
     pub fn confirmed(&self, setup: &Setup) -> std::io::Result<Confirmed> {
-        let Confirmed { files, tools } = ConfirmedTools::new(&setup.folders).of(&self.settings)?;
-        Ok(Confirmed { files, tools: usable(&self.settings.name, tools) })
+        let Confirmed { files, login, tools } = ConfirmedTools::new(&setup.folders).of(&self.settings)?;
+        Ok(Confirmed { files, login, tools: usable(&self.settings.name, tools) })
+    }
+
+    /// Whether the user has a login at it. One that cannot be read is reported when the server is used.
+    pub fn has_login(&self, setup: &Setup) -> bool {
+        logins(&setup.folders).holds(&self.settings).unwrap_or(true)
+    }
+
+    /// Tells the person to log in, if the tools were confirmed with a login that is gone.
+    fn missing_login(&self, setup: &Setup) -> Option<String> {
+        let is_missing = self.confirmed(setup).is_ok_and(|confirmed| confirmed.login) && !self.has_login(setup);
+        let name = visible_line(&self.settings.name);
+        is_missing.then(|| format!("the server {name} requires a login; run callsheet mcp login {name}"))
     }
 }
 
@@ -120,7 +132,12 @@ impl KnownServer {
 fn ground(setup: &Setup, settings: &ServerSettings) -> Ground {
     let apart = folder(setup, settings);
     let log = Some(apart.with_extension("log"));
-    Ground { project: setup.project.clone(), apart, notes: setup.notes(), log }
+    Ground { project: setup.project.clone(), apart, notes: setup.notes(), log, logins: logins(&setup.folders) }
+}
+
+/// The logins of the user at servers.
+pub fn logins(folders: &Folders) -> Logins {
+    Logins::new(folders.state.join("logins"))
 }
 
 /// The folder of a server beside the record.
@@ -142,7 +159,7 @@ pub fn connected(setup: &Setup) -> (Vec<Arc<dyn Tool>>, ServerResources) {
     let mut tools = Vec::new();
     for known in servers(setup).known {
         // A list that cannot be read confirms nothing, which `notices` says.
-        let Confirmed { files, tools: confirmed } = known.confirmed(setup).unwrap_or_default();
+        let Confirmed { files, tools: confirmed, .. } = known.confirmed(setup).unwrap_or_default();
         let server = Arc::new(known.server(setup, files));
         tools.extend(server_tools(&server, confirmed));
         all.push(server);
@@ -150,13 +167,15 @@ pub fn connected(setup: &Setup) -> (Vec<Arc<dyn Tool>>, ServerResources) {
     (tools, ServerResources::new(all))
 }
 
-/// What a person should know before a run: which servers cannot be used, and whether nothing is confirmed.
+/// What a person should know before a run: which servers cannot be used, where a login is missing, and whether nothing
+/// is confirmed.
 pub fn notices(setup: &Setup) -> Vec<String> {
     let Servers { known, mut notices, .. } = servers(setup);
     let unreadable = known.first().and_then(|known| known.confirmed(setup).err());
     notices.extend(
         unreadable.map(|error| format!("no tool of a server is confirmed, because {}", unreadable_words(&error))),
     );
+    notices.extend(known.iter().filter_map(|known| known.missing_login(setup)));
     notices
 }
 
@@ -229,7 +248,13 @@ fn of_config(setup: &Setup, name: &str) -> Result<ServerSettings, String> {
             variables: map("env"),
             folder: config.text(&key("cwd")).map(crate::wiring::from_home),
         }),
-        (None, Some(url)) => Reach::Address(ServerAddress { url: url.to_owned(), headers: map("headers") }),
+        (None, Some(url)) => {
+            let text = |part: &str| config.text(&key(part)).map(str::to_owned);
+            let port = config.count(&key("callback_port")).map(u16::try_from).transpose();
+            let port = port.map_err(|_| format!("{} is not a port", key("callback_port")))?;
+            let client = ServerClient { id: text("client_id"), secret: text("client_secret"), port };
+            Reach::Address(ServerAddress { url: url.to_owned(), headers: map("headers"), client })
+        }
         _ => return Err("give it either a `command` or a `url`".to_owned()),
     };
     let mut settings = ServerSettings::new(name, filled(&reach, false)?);
@@ -277,12 +302,18 @@ fn filled(reach: &Reach, of_project: bool) -> Result<Reach, String> {
     }
 }
 
-/// What is shown in place of a secret of a server. No project chooses it.
-const SECRET: &str = "secret of an MCP server";
+/// Masks the secrets of servers from now on: those of the user's own configuration, and the logins.
+pub fn mask_secrets(config: &Config, folders: &Folders) {
+    for name in config.mcp_servers() {
+        keep_secret(header_secrets(&config.texts_below(&format!("mcp.{name}.headers"))));
+        let secret = config.text(&format!("mcp.{name}.client_secret")).filter(|secret| !secret.contains("${"));
+        keep_secret(secret.map(|secret| (SECRET.to_owned(), secret.to_owned())));
+    }
+    logins(folders).mask();
+}
 
-/// Values of headers of the user's own configuration that are not shown: whole, and the token behind a word such as
-/// `Bearer`.
-pub fn header_secrets(headers: &BTreeMap<String, String>) -> Vec<(String, String)> {
+/// Values of headers that are not shown: whole, and the token behind a word such as `Bearer`.
+fn header_secrets(headers: &BTreeMap<String, String>) -> Vec<(String, String)> {
     let secret = headers.iter().filter(|(name, value)| is_secret_header(name) && !value.contains("${"));
     let parts = |(_, value): (&String, &String)| {
         let token = value.rsplit(' ').next().unwrap_or_default();

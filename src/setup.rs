@@ -90,10 +90,7 @@ impl Setup {
             crate::log::begin(&log)?;
         }
         #[cfg(feature = "mcp")]
-        for name in config.mcp_servers() {
-            let headers = config.texts_below(&format!("mcp.{name}.headers"));
-            keep_secret(crate::servers::header_secrets(&headers));
-        }
+        crate::servers::mask_secrets(&config, &folders);
         #[cfg(feature = "otel")]
         for name in callsheet_telemetry::SECRETS {
             keep_secret(std::env::var(name).ok().map(|value| (name.to_owned(), value)));

@@ -91,7 +91,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("index", &["callsheet index"]),
     ("acp", &["callsheet acp"]),
     ("lsp", &["callsheet lsp"]),
-    ("mcp", &["callsheet mcp", "callsheet mcp --may approve"]),
+    ("mcp", &["callsheet mcp", "callsheet mcp --may approve", "callsheet mcp login tracker"]),
     ("cluster", &["callsheet cluster up", "callsheet cluster up --port 8080 --workers 3", "callsheet cluster workers"]),
     ("worker", &["callsheet worker --at http://127.0.0.1:8080"]),
     ("prompts", &["callsheet prompts list"]),

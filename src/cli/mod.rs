@@ -35,7 +35,7 @@ pub use grants_args::{GrantsAddArgs, GrantsArgs, GrantsCommand, GrantsRevokeArgs
 pub use help::command;
 pub use init_args::{DemoArgs, InitArgs};
 #[cfg(feature = "mcp")]
-pub use mcp_args::{McpArgs, ProgramRight};
+pub use mcp_args::{McpArgs, McpCommand, ProgramRight};
 pub use output_args::{GcArgs, OutputFormat, RunsArgs};
 pub use run_args::{OpenArgs, RunArgs};
 #[cfg(feature = "page")]

@@ -78,6 +78,8 @@ impl Project for Opened {
             Err(failure) => Some(failure.what),
         };
         let notices = setup.config.notices.iter().map(|notice| notice.0.clone());
+        #[cfg(feature = "mcp")]
+        let notices = notices.chain(crate::servers::notices(setup));
         setup.place_words().into_iter().chain(notices).chain(skipped).collect()
     }
 

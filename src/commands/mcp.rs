@@ -4,11 +4,19 @@ use std::sync::Arc;
 
 use callsheet_mcp::{RUNS, RunServer};
 
-use crate::cli::{Exit, Failure, McpArgs};
+use crate::cli::{Exit, Failure, McpArgs, McpCommand};
 use crate::setup::Setup;
 use crate::starter::Starter;
 
 pub(super) fn mcp(setup: &Setup, arguments: &McpArgs) -> Result<Exit, Failure> {
+    match &arguments.command {
+        None => serve(setup, arguments),
+        Some(McpCommand::Login(server)) => super::login::login(setup, &server.server),
+        Some(McpCommand::Logout(server)) => super::login::logout(setup, &server.server),
+    }
+}
+
+fn serve(setup: &Setup, arguments: &McpArgs) -> Result<Exit, Failure> {
     let starter = Arc::new(Starter::new(setup.clone(), RUNS));
     let runs = Arc::new(setup.runs());
     let server = RunServer::new(runs, starter, arguments.may.is_some());

@@ -29,6 +29,8 @@ mod init;
 #[cfg(feature = "share")]
 mod key;
 mod lines;
+#[cfg(feature = "mcp")]
+mod login;
 #[cfg(feature = "lsp")]
 mod lsp;
 mod man;

@@ -154,7 +154,8 @@ async fn offered<'a>(setup: &Setup, known: &'a KnownServer, files: Files) -> Res
     }
     tools.sort_by(|one, other| one.name.cmp(&other.name));
     let confirmed = known.confirmed(setup).map_err(|error| error.to_string())?;
-    Ok(Offer { known, confirmed, offered: Confirmed { files, tools } })
+    let login = known.has_login(setup);
+    Ok(Offer { known, confirmed, offered: Confirmed { files, login, tools } })
 }
 
 /// Prints everything that a server declares about new or changed tools. Nothing is cut or hidden.
@@ -218,7 +219,7 @@ fn asked(question: &str) -> Result<bool, Failure> {
     Ok(matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
-fn named<'a>(servers: &'a Servers, names: &[String]) -> Result<Vec<&'a KnownServer>, Failure> {
+pub(super) fn named<'a>(servers: &'a Servers, names: &[String]) -> Result<Vec<&'a KnownServer>, Failure> {
     if names.is_empty() && servers.known.is_empty() {
         return Err(Failure::usage("there are no MCP servers", "name one in your configuration: [mcp.NAME]"));
     }
@@ -244,7 +245,7 @@ fn unreadable(error: &std::io::Error) -> Failure {
     Failure::internal(unreadable_words(error), "until then no MCP tool is confirmed")
 }
 
-fn shown(known: &KnownServer) -> String {
+pub(super) fn shown(known: &KnownServer) -> String {
     let of = if known.settings.project.is_some() { " (of this project's .mcp.json)" } else { "" };
     format!("{}{of}", visible_line(&known.settings.name))
 }

@@ -16,6 +16,8 @@ use super::Folders;
 pub struct Confirmed {
     /// The files of its program that commands could rewrite.
     pub files: Files,
+    /// Whether the server was asked with a login of the user.
+    pub login: bool,
     /// Its tools, sorted by name.
     pub tools: Vec<DeclaredTool>,
 }

@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
@@ -12,7 +11,8 @@ use std::time::Duration;
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
-    CancelNotification, ClientCapabilities, ContentBlock, FileSystemCapabilities, InitializeRequest,
+    CancelNotification, ClientCapabilities, ContentBlock, CreateElicitationRequest, CreateElicitationResponse,
+    ElicitationAction, ElicitationCapabilities, ElicitationFormCapabilities, FileSystemCapabilities, InitializeRequest,
     ListSessionsRequest, LoadSessionRequest, NewSessionRequest, PlanEntryStatus, PromptRequest, ReadTextFileRequest,
     ReadTextFileResponse, RequestPermissionOutcome, RequestPermissionRequest, RequestPermissionResponse, ResourceLink,
     SelectedPermissionOutcome, SessionId, SessionNotification, SessionUpdate, StopReason, TextContent, ToolCallContent,
@@ -23,6 +23,7 @@ use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec};
 
+use super::e2e_acp_live::asking;
 use crate::support::garden::TestProject;
 
 /// What the person chooses when they are asked. `None` is no choice, and `wait` is no answer at all.
@@ -37,6 +38,8 @@ pub(super) struct Seen {
     pub(super) buffers: Arc<Mutex<BTreeMap<PathBuf, String>>>,
     /// The files that the agent has written.
     pub(super) written: Arc<Mutex<Vec<PathBuf>>>,
+    /// The forms that were shown.
+    pub(super) forms: Arc<Mutex<Vec<CreateElicitationRequest>>>,
     /// Questions that are not answered.
     open: Arc<Mutex<Vec<Responder<RequestPermissionResponse, V1>>>>,
 }
@@ -164,25 +167,56 @@ pub(super) fn words(text: &str) -> ContentBlock {
     ContentBlock::Text(TextContent::new(text))
 }
 
+/// What an editor has and can do.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Has<'a> {
+    /// Open files with their texts.
+    pub open: &'a [(&'a str, &'a str)],
+    /// It writes files.
+    pub writes: bool,
+    /// It shows forms. Filling one in gives this; `null` declines.
+    pub fills: Option<&'a Value>,
+}
+
 /// Starts `callsheet acp` and works with it as an editor that has a file open with changes that are not saved. Ends when
 /// the work ends: then the editor leaves.
 fn edit<T>(garden: &TestProject, choice: Choice, work: impl AsyncFnOnce(Editor) -> T) -> T {
-    edit_open(garden, choice, (&[("water.md", "Nobody looks after the barrels any more.")], false), work)
+    let open = &[("water.md", "Nobody looks after the barrels any more.")];
+    edit_open(garden, choice, Has { open, ..Has::default() }, work)
 }
 
-/// The same as an editor that has these files open, and perhaps writes files.
+fn agent_of(garden: &TestProject) -> tokio::process::Child {
+    let mut command = garden.command(&["acp"]);
+    command.current_dir("/").env("CALLSHEET_MODEL", garden.model());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    tokio::process::Command::from(command).spawn().unwrap()
+}
+
+/// How a person fills a form in.
+fn filled(fills: Option<&Value>) -> CreateElicitationResponse {
+    match fills.filter(|fills| !fills.is_null()) {
+        Some(fills) => serde_json::from_value(json!({ "action": "accept", "content": fills })).unwrap(),
+        None => CreateElicitationResponse::new(ElicitationAction::Decline),
+    }
+}
+
+fn hello(writes: bool, forms: bool) -> InitializeRequest {
+    let files = FileSystemCapabilities::new().read_text_file(true).write_text_file(writes);
+    let form = ElicitationCapabilities::new().form(ElicitationFormCapabilities::new());
+    let can = ClientCapabilities::new().fs(files).elicitation(forms.then_some(form));
+    InitializeRequest::new(ProtocolVersion::V1).client_capabilities(can)
+}
+
+/// The same as such an editor.
 pub(super) fn edit_open<T>(
     garden: &TestProject,
     choice: Choice,
-    (open, writes): (&[(&str, &str)], bool),
+    Has { open, writes, fills }: Has<'_>,
     work: impl AsyncFnOnce(Editor) -> T,
 ) -> T {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     runtime.block_on(async {
-        let mut command = garden.command(&["acp"]);
-        command.current_dir("/").env("CALLSHEET_MODEL", garden.model());
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = tokio::process::Command::from(command).spawn().unwrap();
+        let mut child = agent_of(garden);
         let incoming = FramedRead::new(child.stdout.take().unwrap(), LinesCodec::new());
         let outgoing = FramedWrite::new(child.stdin.take().unwrap(), LinesCodec::new());
         let outgoing = SinkExt::<String>::sink_map_err(outgoing, std::io::Error::other);
@@ -191,7 +225,8 @@ pub(super) fn edit_open<T>(
         let folder = garden.project().canonicalize().unwrap();
         let buffers = open.iter().map(|(path, text)| (folder.join(path), (*text).to_owned()));
         seen.buffers.lock().unwrap().extend(buffers);
-        let [told, asked, read, written] = std::array::from_fn(|_| seen.clone());
+        let [told, asked, read, written, shown] = std::array::from_fn(|_| seen.clone());
+        let filled = filled(fills);
         let connected = Client
             .v1()
             .on_receive_notification(
@@ -222,11 +257,15 @@ pub(super) fn edit_open<T>(
                 },
                 on_receive_request!(),
             )
+            .on_receive_request(
+                async move |request: CreateElicitationRequest, responder, _: ConnectionTo<Agent>| {
+                    shown.forms.lock().unwrap().push(request);
+                    responder.respond(filled.clone())
+                },
+                on_receive_request!(),
+            )
             .connect_with(transport, async |agent: ConnectionTo<Agent>| {
-                let files = FileSystemCapabilities::new().read_text_file(true).write_text_file(writes);
-                let can = ClientCapabilities::new().fs(files);
-                let hello = InitializeRequest::new(ProtocolVersion::V1).client_capabilities(can);
-                let info = agent.send_request(hello).block_task().await?;
+                let info = agent.send_request(hello(writes, fills.is_some())).block_task().await?;
                 assert!(info.agent_capabilities.load_session);
                 Ok(work(Editor { agent, seen }).await)
             })
@@ -456,13 +495,7 @@ fn a_stopped_turn_ends_the_run_which_can_be_resumed() {
 /// covers: 13.8, 10.8
 #[test]
 fn the_next_prompt_answers_a_question() {
-    let garden = TestProject::scripted(
-        "[[rule]]\nphase = 'plan'\ntext = '''\n## Goals / summary\nWater a bed.\n\n**plan complete**\n## Tasks\n### Task section 1\n- **Name** Ask\n- **What is needed** Which bed.\n- **Skill** ask_first\n- **Expected output** A bed.\n'''\n[[rule]]\nphase = 'execute'\n[[rule.reply]]\ncalls = [{ name = 'ask_user', id = 'q1', arguments = { prompt = 'Which <b>bed</b> do you mean?' } }]\n[[rule.reply]]\ntext = '''\n## Result summary\nBed 4 it is.\n'''\n",
-    );
-    garden.write(
-        ".callsheet/skills/ask_first.md",
-        "---\nname: ask_first\ndescription: Ask a person before answering.\ntools: [ask_user]\nmode: loop\n---\nSay what is unclear.\n---\nAsk, then answer.\n",
-    );
+    let garden = asking();
     edit(&garden, None, async |editor| {
         let session = editor.new_session(&garden).await;
         editor.done(&session, "Water the bed.").await;
@@ -561,27 +594,4 @@ fn what_cannot_be_done_is_refused_with_words() {
         assert!(second.message.contains("busy"), "{second:?}");
         assert_eq!(first.unwrap(), StopReason::Cancelled);
     });
-}
-
-/// covers: 13.8
-#[test]
-fn lines_that_are_no_messages_are_answered_and_do_no_harm() {
-    let garden = TestProject::bare();
-    let mut child = garden.command(&["acp"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut answer_to = |line: &str| -> Value {
-        writeln!(stdin, "{line}").unwrap();
-        serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap()
-    };
-    assert_eq!(answer_to("{nonsense")["error"]["code"], -32700);
-    assert_eq!(answer_to("[1, 2]")["error"]["code"], -32600);
-    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": 1}});
-    assert_eq!(answer_to(&hello.to_string())["result"]["agentInfo"]["name"], "callsheet");
-    let destroy = json!({"jsonrpc": "2.0", "id": 2, "method": "session/destroy", "params": {}});
-    assert_eq!(answer_to(&destroy.to_string())["error"]["code"], -32601);
-    let bare = json!({"jsonrpc": "2.0", "id": 3, "method": "session/new", "params": {"cwd": 7}});
-    assert_eq!(answer_to(&bare.to_string())["error"]["code"], -32602);
-    drop(stdin);
-    assert!(child.wait().unwrap().success());
 }

@@ -120,23 +120,27 @@ fn a_pattern_of_commands_counts_once_the_task_is_approved() {
     if !holds() {
         return;
     }
-    let text = "---\nname: touch-it\ndescription: Touches files.\nallowed-tools: Read, Bash(touch a:*)\n---\nTouch.\n";
-    let (granted, other) = (command("'touch', 'a', 'b'"), command("'touch', 'c'"));
+    let text = "---\nname: touch-it\ndescription: Touches files.\nallowed-tools: Read, Bash(touch a:*), Bash(touch c)\n---\nTouch.\n";
+    let (granted, whole) = (command("'touch', 'a', 'b'"), command("'touch', 'c'"));
+    let other = command("'touch', 'c', 'd'");
     let garden = || {
         let mut garden = TestProject::bare();
         garden.plant(".claude/skills/touch-it/SKILL.md", text);
         garden.trust();
-        garden.follow_text(&script(&[&granted, &other, DONE]));
+        garden.follow_text(&script(&[&granted, &whole, &other, DONE]));
         garden
     };
     let approved = garden();
     let ended = approved.expect(3, &["run", "--skill", "touch-it", "touch them"]);
-    assert!(ended.err.contains("`touch a …` without asking"), "the gate says it: {}", ended.err);
+    assert!(ended.err.contains("`touch a …`, `touch c` without asking"), "the gate says it: {}", ended.err);
     assert!(!approved.path("a").exists());
     approved.expect(0, &["approve"]);
     let ended = approved.expect(3, &["resume"]);
-    assert!(ended.err.contains("so you are not asked: touch a b"), "{}", ended.err);
-    assert!(approved.path("b").exists() && !approved.path("c").exists(), "another command waits");
+    for allowed in ["so you are not asked: touch a b", "so you are not asked: touch c"] {
+        assert!(ended.err.contains(allowed), "{}", ended.err);
+    }
+    assert!(approved.path("b").exists() && approved.path("c").exists());
+    assert!(!approved.path("d").exists(), "another command waits");
     let unapproved = garden();
     unapproved.expect(3, &["run", "--skill", "touch-it", "touch them", "--approval", "before-apply"]);
     assert!(!unapproved.path("a").exists(), "nobody approved the task");

@@ -39,6 +39,7 @@ mod e2e_lsp;
 mod e2e_mcp;
 mod e2e_mcp_asks;
 mod e2e_mcp_borders;
+mod e2e_mcp_login;
 mod e2e_mcp_served;
 mod e2e_model_test;
 mod e2e_orders;

@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
+    CreateElicitationRequest, CreateElicitationResponse, ElicitationFormMode, ElicitationSessionScope,
     ReadTextFileRequest, RequestPermissionRequest, RequestPermissionResponse, SessionId, SessionNotification,
     SessionUpdate, WriteTextFileRequest,
 };
-use agent_client_protocol::{Client, RequestCancellationHandle};
+use agent_client_protocol::{Client, JsonRpcRequest, RequestCancellationHandle};
 
+use crate::form::Form;
 use crate::gate::Shows;
 
 /// An editor. Messages to an editor that has disconnected are dropped, because the record contains everything.
@@ -18,21 +20,23 @@ use crate::gate::Shows;
 pub(crate) struct Editor {
     connection: ConnectionTo<Client>,
     session: SessionId,
-    files: Files,
+    can: Abilities,
 }
 
-/// What an editor can do with files.
+/// What an editor can do.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Files {
+pub(crate) struct Abilities {
     /// It sends the text of a file, with changes that are not saved.
     pub reads: bool,
     /// It writes the text of a file, also of one that is open.
     pub writes: bool,
+    /// It shows forms.
+    pub forms: bool,
 }
 
 impl Editor {
-    pub fn new(connection: ConnectionTo<Client>, session: &str, files: Files) -> Self {
-        Self { connection, session: SessionId::new(session), files }
+    pub fn new(connection: ConnectionTo<Client>, session: &str, can: Abilities) -> Self {
+        Self { connection, session: SessionId::new(session), can }
     }
 
     /// Whether the editor has disconnected.
@@ -49,7 +53,7 @@ impl Editor {
 
     /// The text of an open file. `None` if the editor does not send it within this time.
     pub fn text_of(&self, path: &Path, within: Duration) -> Option<String> {
-        if !self.files.reads {
+        if !self.can.reads {
             return None;
         }
         let (sender, answer) = channel();
@@ -64,7 +68,7 @@ impl Editor {
 
     /// Whether the editor can be asked about open files, and change them.
     pub fn changes_files(&self) -> bool {
-        self.files.reads && self.files.writes
+        self.can.reads && self.can.writes
     }
 
     /// Writes the text of a file through the editor. Returns whether the editor did so within this time.
@@ -78,10 +82,27 @@ impl Editor {
         sent.is_ok() && answer.recv_timeout(within) == Ok(true)
     }
 
-    /// Asks the person, and returns without waiting for the answer.
-    pub fn ask(&self, shows: &Shows) -> Asking {
+    /// Whether the editor shows forms.
+    pub fn shows_forms(&self) -> bool {
+        self.can.forms
+    }
+
+    /// Asks the person about a gate, and returns without waiting for the answer.
+    pub fn ask(&self, shows: &Shows) -> Asking<RequestPermissionResponse> {
         let options = shows.choices.iter().map(|(option, _)| option.clone()).collect();
-        let request = RequestPermissionRequest::new(self.session.clone(), shows.call.clone(), options);
+        self.asking(RequestPermissionRequest::new(self.session.clone(), shows.call.clone(), options))
+    }
+
+    /// Shows the person a form, and returns without waiting for the answer.
+    pub fn fill(&self, form: Form) -> Asking<CreateElicitationResponse> {
+        let mode = ElicitationFormMode::new(ElicitationSessionScope::new(self.session.clone()), form.schema);
+        self.asking(CreateElicitationRequest::new(mode, form.words))
+    }
+
+    fn asking<R: JsonRpcRequest>(&self, request: R) -> Asking<R::Response>
+    where
+        R::Response: Send + 'static,
+    {
         let (sender, answer) = channel();
         let request = self.connection.send_request(request);
         let withdrawal = request.cancellation_handle();
@@ -94,21 +115,21 @@ impl Editor {
 }
 
 /// A question that waits for its answer.
-pub(crate) struct Asking {
-    answer: Receiver<Option<RequestPermissionResponse>>,
+pub(crate) struct Asking<T> {
+    answer: Receiver<Option<T>>,
     withdrawal: RequestCancellationHandle,
 }
 
 /// The state of a question.
-pub(crate) enum Answered {
+pub(crate) enum Answered<T> {
     NotYet,
     /// No answer will come: the editor cannot ask, or it has disconnected.
     Never,
-    Yes(RequestPermissionResponse),
+    Yes(T),
 }
 
-impl Asking {
-    pub fn answered(&self) -> Answered {
+impl<T> Asking<T> {
+    pub fn answered(&self) -> Answered<T> {
         match self.answer.try_recv() {
             Ok(Some(response)) => Answered::Yes(response),
             Ok(None) | Err(TryRecvError::Disconnected) => Answered::Never,

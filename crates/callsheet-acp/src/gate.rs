@@ -31,11 +31,27 @@ pub(crate) struct Shows {
     pub seen: Cursor,
     /// The tool call that shows the gate.
     pub call: ToolCallUpdate,
-    /// The choices, each with the command that it stands for.
-    pub choices: Vec<(PermissionOption, RunCommand)>,
+    /// What the gate asks about.
+    pub view: GateView,
+    /// The choices, each with what it stands for.
+    pub choices: Vec<(PermissionOption, Choice)>,
+}
+
+/// What a choice stands for.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Choice {
+    /// A command to the run.
+    Order(RunCommand),
+    /// The person chooses the hunks to keep.
+    Hunks,
 }
 
 impl Shows {
+    /// Whether one of its gates is still open.
+    pub fn is_open(&self, gates: &[Gate]) -> bool {
+        self.gates.iter().any(|gate| gates.contains(gate))
+    }
+
     /// The tool call without its content. The question carries the content.
     pub fn begins(&self) -> SessionUpdate {
         let fields = &self.call.fields;
@@ -51,6 +67,8 @@ pub(crate) struct Sources<'a> {
     pub folder: &'a Path,
     /// Everything that a person must see of the gate, as text.
     pub text: String,
+    /// Whether the editor shows forms.
+    pub forms: bool,
     /// Reads a recorded text.
     pub blob: &'a dyn Fn(&BlobId) -> Result<Vec<u8>, Refusal>,
 }
@@ -85,8 +103,8 @@ pub(crate) fn shows(run: &RunView, view: &GateView, sources: &Sources<'_>) -> Re
     let gates: Vec<Gate> =
         std::iter::once(&view.gate).chain(view.also.iter().map(|also| &also.gate)).cloned().collect();
     let call = ToolCallUpdate::new(id(run, view.gate.n), fields);
-    let choices = choices(view, &gates);
-    Ok(Some(Shows { gates, seen: run.cursor(), call, choices }))
+    let choices = choices(view, &gates, sources.forms);
+    Ok(Some(Shows { gates, seen: run.cursor(), call, view: view.clone(), choices }))
 }
 
 /// The diff of a file. `None` if it is too large.
@@ -134,9 +152,10 @@ fn kind(view: &GateView) -> ToolKind {
 }
 
 /// The choices of a person. No choice outlasts the run: longer grants are made in a terminal.
-fn choices(view: &GateView, gates: &[Gate]) -> Vec<(PermissionOption, RunCommand)> {
+fn choices(view: &GateView, gates: &[Gate], forms: bool) -> Vec<(PermissionOption, Choice)> {
     let numbers: Vec<u32> = gates.iter().map(|gate| gate.n).collect();
-    let approve = |later, always| RunCommand::Approve { gates: numbers.clone(), tasks: Vec::new(), later, always };
+    let approve =
+        |later, always| Choice::Order(RunCommand::Approve { gates: numbers.clone(), tasks: Vec::new(), later, always });
     let option = |id, words, kind| PermissionOption::new(PermissionOptionId::new(id), words, kind);
     let (once, always) = (PermissionOptionKind::AllowOnce, PermissionOptionKind::AllowAlways);
     let mut choices = vec![(option("approve", "Approve", once), approve(false, None))];
@@ -146,18 +165,18 @@ fn choices(view: &GateView, gates: &[Gate]) -> Vec<(PermissionOption, RunCommand
     if let Some(standing @ (Standing::Script | Standing::Changes)) = standing(view) {
         choices.push((option("always", standing.words(), always), approve(false, Some(WordCount::All))));
     }
+    if forms && view.hunks.len() > 1 {
+        choices.push((option("some", "Approve some parts", once), Choice::Hunks));
+    }
     let deny = RunCommand::Deny { gates: numbers.clone(), tasks: Vec::new(), because: String::new() };
-    choices.push((option("deny", "Deny", PermissionOptionKind::RejectOnce), deny));
+    choices.push((option("deny", "Deny", PermissionOptionKind::RejectOnce), Choice::Order(deny)));
     choices
 }
 
-/// The command that the person chose. `None` if they chose nothing, or an option that was not offered.
-pub(crate) fn chosen(
-    choices: Vec<(PermissionOption, RunCommand)>,
-    response: &RequestPermissionResponse,
-) -> Option<RunCommand> {
+/// What the person chose. `None` if they chose nothing, or an option that was not offered.
+pub(crate) fn chosen(choices: &[(PermissionOption, Choice)], response: &RequestPermissionResponse) -> Option<Choice> {
     let RequestPermissionOutcome::Selected(selected) = &response.outcome else { return None };
-    choices.into_iter().find(|(option, _)| option.option_id == selected.option_id).map(|(_, command)| command)
+    choices.iter().find(|(option, _)| option.option_id == selected.option_id).map(|(_, choice)| choice.clone())
 }
 
 #[cfg(test)]
@@ -172,8 +191,9 @@ mod tests {
     use callsheet_core::nouns::{ExecutionId, Slug, ToolCall};
     use callsheet_core::record::{Gate, GateKind};
     use callsheet_runtime::ports::GateView;
+    use serde_json::json;
 
-    use super::{Sources, choices, chosen, shows};
+    use super::{Choice, Sources, choices, chosen, shows};
     use crate::limits::APPROVAL;
 
     fn answer(option: &'static str) -> RequestPermissionResponse {
@@ -203,27 +223,33 @@ mod tests {
         let task = Slug::new("note-1");
         let plan = view(GateKind::BeforeRun(vec![task.clone()]));
         let change = view(GateKind::BeforeApply { task: task.clone(), run: ExecutionId::new("exec"), set: 1 });
-        let call = ToolCall {
-            name: "run_command".to_owned(),
-            arguments: serde_json::json!({ "command": ["ls"] }),
-            id: "c1".to_owned(),
-        };
+        let call =
+            ToolCall { name: "run_command".to_owned(), arguments: json!({ "command": ["ls"] }), id: "c1".to_owned() };
         let call = GateView {
             call: Some(call),
             ..view(GateKind::BeforeCall { task, run: ExecutionId::new("exec"), call: "c1".to_owned() })
         };
-        let choose = |view: &GateView, option| chosen(choices(view, std::slice::from_ref(&view.gate)), &answer(option));
-        let approve = |later, always| Some(RunCommand::Approve { gates: vec![3], tasks: Vec::new(), later, always });
+        let choose =
+            |view: &GateView, option| chosen(&choices(view, std::slice::from_ref(&view.gate), true), &answer(option));
+        let approve = |later, always| {
+            Some(Choice::Order(RunCommand::Approve { gates: vec![3], tasks: Vec::new(), later, always }))
+        };
         let all = Some(WordCount::All);
         assert_eq!(choose(&plan, "later-plans"), approve(true, None));
         assert_eq!(choose(&change, "always"), approve(false, all));
         for view in [&plan, &change, &call] {
             assert_eq!(choose(view, "approve"), approve(false, None));
-            assert!(matches!(choose(view, "deny"), Some(RunCommand::Deny { .. })));
+            assert!(matches!(choose(view, "deny"), Some(Choice::Order(RunCommand::Deny { .. }))));
             assert_eq!(choose(view, "allow_always"), None);
             let left = RequestPermissionResponse::new(RequestPermissionOutcome::Cancelled);
-            assert_eq!(chosen(choices(view, &[]), &left), None);
+            assert_eq!(chosen(&choices(view, &[], true), &left), None);
         }
+        let hunk = json!({ "number": 1, "path": "plan.md", "kind": "lines", "text": "@@", "first": 1, "last": 1 });
+        let hunks = serde_json::from_value(json!([hunk, hunk])).unwrap();
+        let parts = GateView { hunks, ..change.clone() };
+        assert_eq!(choose(&parts, "some"), Some(Choice::Hunks));
+        assert_eq!(choose(&change, "some"), None, "there is nothing to choose");
+        assert_eq!(chosen(&choices(&parts, &[], false), &answer("some")), None, "the editor shows no forms");
         assert_eq!((choose(&plan, "always"), choose(&change, "later-plans")), (None, None));
         assert_eq!(choose(&call, "always"), None, "a command is allowed for longer in a terminal");
     }
@@ -233,7 +259,7 @@ mod tests {
         let view = view(GateKind::BeforeRun(vec![Slug::new("note-1")]));
         let blob = |_: &_| Err(Refusal::usage("nothing is recorded", ""));
         let shown = |text: &str| {
-            let sources = Sources { folder: Path::new("/garden"), text: text.to_owned(), blob: &blob };
+            let sources = Sources { folder: Path::new("/garden"), text: text.to_owned(), forms: false, blob: &blob };
             shows(&RunView::default(), &view, &sources).unwrap()
         };
         let text = "```\n# Approve <b>this</b>";

@@ -5,6 +5,7 @@
 
 mod commands;
 mod editor;
+mod form;
 mod gate;
 mod limits;
 mod project;

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::schema::{
-    AgentCapabilities, CancelNotification, Implementation, InitializeRequest, InitializeResponse, ListSessionsRequest,
-    ListSessionsResponse, LoadSessionRequest, LoadSessionResponse, NewSessionRequest, NewSessionResponse,
-    PromptCapabilities, PromptRequest, PromptResponse, SessionCapabilities, SessionId, SessionInfo,
-    SessionListCapabilities,
+    AgentCapabilities, CancelNotification, ElicitationCapabilities, Implementation, InitializeRequest,
+    InitializeResponse, ListSessionsRequest, ListSessionsResponse, LoadSessionRequest, LoadSessionResponse,
+    NewSessionRequest, NewSessionResponse, PromptCapabilities, PromptRequest, PromptResponse, SessionCapabilities,
+    SessionId, SessionInfo, SessionListCapabilities,
 };
 use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{
@@ -19,7 +19,7 @@ use futures_util::{SinkExt, StreamExt};
 use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec, LinesCodecError};
 
 use crate::commands::offered;
-use crate::editor::{Editor, Files};
+use crate::editor::{Abilities, Editor};
 use crate::limits::MESSAGE;
 use crate::project::Workplace;
 use crate::session::{Session, Sessions};
@@ -45,7 +45,7 @@ pub async fn serve(workplace: Arc<dyn Workplace>) -> std::result::Result<(), Str
         left.fetch_or(error.kind() == io::ErrorKind::BrokenPipe, Ordering::SeqCst);
         error
     });
-    let agent = Arc::new(Served { sessions: Sessions::new(workplace), files: Mutex::default() });
+    let agent = Arc::new(Served { sessions: Sessions::new(workplace), can: Mutex::default() });
     match agent.connect(Lines::new(outgoing, incoming)).await {
         // A broken pipe is no failure: an editor may disconnect while a message is sent to it.
         Err(error) if !has_left.load(Ordering::SeqCst) => Err(error.to_string()),
@@ -56,7 +56,7 @@ pub async fn serve(workplace: Arc<dyn Workplace>) -> std::result::Result<(), Str
 /// What the handlers of one editor share.
 struct Served {
     sessions: Sessions,
-    files: Mutex<Files>,
+    can: Mutex<Abilities>,
 }
 
 type At = ConnectionTo<Client>;
@@ -114,9 +114,10 @@ impl Served {
     }
 
     fn initialized(&self, request: &InitializeRequest) -> InitializeResponse {
-        let files = &request.client_capabilities.fs;
-        *self.files.lock().unwrap_or_else(PoisonError::into_inner) =
-            Files { reads: files.read_text_file, writes: files.write_text_file };
+        let can = &request.client_capabilities;
+        let forms = can.elicitation.as_ref().is_some_and(ElicitationCapabilities::supports_form);
+        *self.can.lock().unwrap_or_else(PoisonError::into_inner) =
+            Abilities { reads: can.fs.read_text_file, writes: can.fs.write_text_file, forms };
         let prompts = PromptCapabilities::new().embedded_context(true);
         let sessions = SessionCapabilities::new().list(SessionListCapabilities::new());
         let can =
@@ -126,7 +127,7 @@ impl Served {
     }
 
     fn editor(&self, at: &At, session: &str) -> Editor {
-        Editor::new(at.clone(), session, *self.files.lock().unwrap_or_else(PoisonError::into_inner))
+        Editor::new(at.clone(), session, *self.can.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn new_session(

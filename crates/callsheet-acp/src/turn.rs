@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use agent_client_protocol::v1::schema::{ContentBlock, StopReason};
+use agent_client_protocol::v1::schema::{
+    ContentBlock, CreateElicitationResponse, RequestPermissionResponse, StopReason,
+};
 use callsheet_app::{Cursor, Order, RunCommand, RunControl, Stage};
 use callsheet_core::nouns::BlobId;
 use callsheet_core::record::{AnsweredBy, FileChange, Gate};
@@ -13,7 +15,8 @@ use callsheet_runtime::ports::AskingCall;
 
 use crate::commands::{Asked, read};
 use crate::editor::{Answered, Asking, Editor};
-use crate::gate::{Shows, Sources, chosen, shows};
+use crate::form::{answer, hunks, kept, question};
+use crate::gate::{Choice, Shows, Sources, chosen, shows};
 use crate::limits::{ATTACHED, FILE_ANSWERS, LOOK, OWNER, RESULT, STOP, STREAM};
 use crate::project::{Project, Said, Work};
 use crate::request::{Texts, compose};
@@ -29,8 +32,10 @@ struct Turn<'a> {
     runs: Arc<dyn RunControl>,
     /// Gates that were answered, or that the person left open. They are not asked about again in this turn.
     settled: Vec<Gate>,
-    /// The question that the person sees now.
-    asking: Option<(Shows, Asking)>,
+    /// Questions that were answered, or that the person left open.
+    replied: Vec<AskingCall>,
+    /// What the person is asked now.
+    asking: Option<Shown>,
     /// How much of the run had been recorded when the process was started.
     begun_at: Cursor,
     /// When the run was last asked to stop, and whether that was the second time.
@@ -40,6 +45,25 @@ struct Turn<'a> {
     owner_seen: Instant,
     /// When new text of a reply was last looked for.
     streamed: Instant,
+}
+
+/// What the person is asked.
+enum Shown {
+    /// To decide about a gate.
+    Gate(Box<Shows>, Asking<RequestPermissionResponse>),
+    /// Which hunks of a gate's change to keep.
+    Hunks(Box<Shows>, Asking<CreateElicitationResponse>),
+    /// To answer the question of a task.
+    Question(AskingCall, Asking<CreateElicitationResponse>),
+}
+
+impl Shown {
+    fn withdraw(self) {
+        match self {
+            Self::Gate(_, asking) => asking.withdraw(),
+            Self::Hunks(_, asking) | Self::Question(_, asking) => asking.withdraw(),
+        }
+    }
 }
 
 /// What a prompt leads to.
@@ -63,6 +87,7 @@ pub(crate) fn prompt(mut begun: Begun, editor: &Editor, parts: &[ContentBlock]) 
         runs: project.runs(),
         project,
         settled: Vec::new(),
+        replied: Vec::new(),
         asking: None,
         begun_at: Cursor::default(),
         stopped: None,
@@ -72,8 +97,8 @@ pub(crate) fn prompt(mut begun: Begun, editor: &Editor, parts: &[ContentBlock]) 
         begun: &mut begun,
     };
     let carried_out = turn.carry_out(parts);
-    if let Some((_, asking)) = turn.asking.take() {
-        asking.withdraw();
+    if let Some(shown) = turn.asking.take() {
+        shown.withdraw();
     }
     carried_out.map(|()| match begun.cancelled.load(Ordering::SeqCst) {
         true => StopReason::Cancelled,
@@ -106,6 +131,7 @@ impl Turn<'_> {
                 return ended;
             }
             Step::Reply(to, text) => {
+                self.replied.push(to.clone());
                 self.order(RunCommand::Reply { to, text }, None)?;
                 self.resume_if_rests()?;
             }
@@ -336,34 +362,91 @@ impl Turn<'_> {
         }
     }
 
-    /// Asks about the next open gate, or passes on the answer to the current question.
+    /// Passes on the answer to what the person is asked, or asks about the next open gate or question.
     fn ask(&mut self) -> Result<(), String> {
-        let Some((_, teller)) = &mut self.begun.work.run else { return Ok(()) };
-        let open = teller.view.open_gates();
-        if let Some((shows, asking)) = self.asking.take() {
-            if !shows.gates.iter().any(|gate| open.contains(gate)) {
-                asking.withdraw();
-                return Ok(());
+        if let Some(shown) = self.asking.take() {
+            return self.answered(shown);
+        }
+        let Some((_, teller)) = &self.begun.work.run else { return Ok(()) };
+        match teller.view.open_gates().into_iter().find(|gate| !self.settled.contains(gate)) {
+            Some(gate) => self.ask_about(gate),
+            None => {
+                self.ask_question();
+                Ok(())
             }
-            match asking.answered() {
-                Answered::NotYet => self.asking = Some((shows, asking)),
+        }
+    }
+
+    /// Asks for the answer to the next open question, if the editor shows forms.
+    fn ask_question(&mut self) {
+        let Some((_, teller)) = &self.begun.work.run else { return };
+        let open = teller.view.questions().into_iter().find(|open| !self.replied.contains(&open.asking));
+        if let Some(open) = open.filter(|_| self.editor.shows_forms()) {
+            let asking = self.editor.fill(question(&open));
+            self.asking = Some(Shown::Question(open.asking, asking));
+        }
+    }
+
+    /// Passes on the answer to what the person is asked, if there is one.
+    fn answered(&mut self, shown: Shown) -> Result<(), String> {
+        let Some((_, teller)) = &self.begun.work.run else { return Ok(()) };
+        let (gates, questions) = (teller.view.open_gates(), teller.view.questions());
+        match shown {
+            Shown::Gate(shows, asking) if shows.is_open(&gates) => match asking.answered() {
+                Answered::NotYet => self.asking = Some(Shown::Gate(shows, asking)),
+                Answered::Never => self.settled.extend(shows.gates),
+                Answered::Yes(response) => match chosen(&shows.choices, &response) {
+                    Some(Choice::Hunks) => {
+                        let asking = self.editor.fill(hunks(&shows.view));
+                        self.asking = Some(Shown::Hunks(shows, asking));
+                    }
+                    Some(Choice::Order(command)) => self.decide(*shows, Some(command)),
+                    None => self.decide(*shows, None),
+                },
+            },
+            Shown::Hunks(shows, asking) if shows.is_open(&gates) => match asking.answered() {
+                Answered::NotYet => self.asking = Some(Shown::Hunks(shows, asking)),
                 Answered::Never => self.settled.extend(shows.gates),
                 Answered::Yes(response) => {
-                    self.settled.extend(shows.gates);
-                    if let Some(command) = chosen(shows.choices, &response)
-                        && let Err(words) = self.order(command, Some(shows.seen))
-                    {
-                        self.editor.tell([message(&words)]);
+                    let command = kept(&shows.view, &response);
+                    self.decide(*shows, command);
+                }
+            },
+            Shown::Question(call, asking) if questions.iter().any(|open| open.asking == call) => {
+                match asking.answered() {
+                    Answered::NotYet => self.asking = Some(Shown::Question(call, asking)),
+                    Answered::Never => self.replied.push(call),
+                    Answered::Yes(response) => {
+                        self.replied.push(call.clone());
+                        if let Some(text) = answer(&response) {
+                            self.order(RunCommand::Reply { to: call, text }, None)?;
+                            self.resume_if_rests()?;
+                        }
                     }
                 }
             }
-            return Ok(());
+            over => over.withdraw(),
         }
-        let Some(gate) = open.into_iter().find(|gate| !self.settled.contains(gate)) else { return Ok(()) };
+        Ok(())
+    }
+
+    /// Gives the command that the person chose for a gate, if they chose one. The gate is not asked about again.
+    fn decide(&mut self, shows: Shows, command: Option<RunCommand>) {
+        self.settled.extend(shows.gates);
+        if let Some(command) = command
+            && let Err(words) = self.order(command, Some(shows.seen))
+        {
+            self.editor.tell([message(&words)]);
+        }
+    }
+
+    fn ask_about(&mut self, gate: Gate) -> Result<(), String> {
+        let Some((_, teller)) = &mut self.begun.work.run else { return Ok(()) };
         let view = self.runs.gate(&teller.view, &gate).map_err(|refusal| refused(&refusal))?;
         let sources = Sources {
             folder: self.project.folder(),
             text: self.project.gate_text(&view),
+            forms: self.editor.shows_forms(),
             blob: &|blob| self.runs.blob(blob),
         };
         match shows(&teller.view, &view, &sources).map_err(|refusal| refused(&refusal))? {
@@ -371,7 +454,7 @@ impl Turn<'_> {
                 teller.gates.push(gate.n);
                 self.editor.tell([shows.begins()]);
                 let asking = self.editor.ask(&shows);
-                self.asking = Some((shows, asking));
+                self.asking = Some(Shown::Gate(Box::new(shows), asking));
             }
             None => {
                 let run = teller.view.about().id.map(ToString::to_string).unwrap_or_default();

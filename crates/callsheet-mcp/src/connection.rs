@@ -18,6 +18,7 @@ use rmcp::service::{
 };
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::auth::AuthClient;
 use rmcp::transport::common::client_side_sse::FixedInterval;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use serde_json::Value;
@@ -28,8 +29,9 @@ use crate::declared::DeclaredTool;
 use crate::flow::{Flow, Metered};
 use crate::form::Form;
 use crate::ground::{Files, Ground};
-use crate::http::MeteredClient;
+use crate::http::{MeteredClient, use_tls};
 use crate::limits::{ERROR, FAREWELL, MESSAGE, PAGES, REOPEN, REOPENED, RESOURCES, TOOLS};
+use crate::login::authorized;
 use crate::process::Process;
 use crate::settings::{Reach, ServerAddress, ServerSettings};
 use crate::trouble::Trouble;
@@ -128,8 +130,19 @@ impl Connection {
             Reach::Address(address) => {
                 let client = MeteredClient::new(http_client().map_err(unusable)?, flow.clone());
                 let config = config(address).map_err(unusable)?;
-                let transport = StreamableHttpClientTransport::with_client(client, config);
-                (serve_client_with_lifecycle(listener, transport, lifecycle).await, None)
+                let login = authorized(settings, address, &ground.logins).await.map_err(unusable)?;
+                let served = match login {
+                    Some(login) => {
+                        let client = AuthClient::new(client, login);
+                        let transport = StreamableHttpClientTransport::with_client(client, config);
+                        serve_client_with_lifecycle(listener, transport, lifecycle).await
+                    }
+                    None => {
+                        let transport = StreamableHttpClientTransport::with_client(client, config);
+                        serve_client_with_lifecycle(listener, transport, lifecycle).await
+                    }
+                };
+                (served, None)
             }
         };
         let server = settings.name.clone();
@@ -373,8 +386,7 @@ fn either_revision() -> ClientLifecycleMode {
 }
 
 fn http_client() -> Result<reqwest::Client, String> {
-    // This fails if another crate has installed a provider already, which is fine.
-    let _chosen = rustls::crypto::ring::default_provider().install_default();
+    use_tls();
     let redirects = reqwest::redirect::Policy::none();
     reqwest::Client::builder()
         .redirect(redirects)
@@ -415,7 +427,7 @@ fn initial(error: &ClientInitializeError) -> String {
 }
 
 /// An error with its causes, without control characters.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {
@@ -428,6 +440,6 @@ fn chain(error: &dyn std::error::Error) -> String {
     clipped(&text)
 }
 
-fn clipped(text: &str) -> String {
+pub(crate) fn clipped(text: &str) -> String {
     visible_line(&text.chars().take(ERROR).collect::<String>())
 }

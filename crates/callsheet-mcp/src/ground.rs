@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use callsheet_core::nouns::BlobId;
 use callsheet_runtime::paths::{ever_changeable, firm, host_folders, is_below, plain, read_regular};
 
+use crate::login::Logins;
 use crate::settings::{Reach, ServerProgram, ServerSettings};
 
 /// The files of a server's program that commands could rewrite, with the hashes of their contents.
@@ -24,6 +25,8 @@ pub struct Ground {
     pub notes: PathBuf,
     /// The log that gets the server's stderr.
     pub log: Option<PathBuf>,
+    /// The logins of the person.
+    pub logins: Logins,
 }
 
 impl Ground {
@@ -86,7 +89,13 @@ mod tests {
             fs::create_dir(root.join(name)).unwrap();
         }
         let at = |name: &str| root.join(name);
-        Ground { project: at("project"), apart: at("apart"), notes: at("notes"), log: None }
+        Ground {
+            project: at("project"),
+            apart: at("apart"),
+            notes: at("notes"),
+            log: None,
+            logins: Logins::new(at("logins")),
+        }
     }
 
     fn server(command: &str, args: &[&str], project: Option<&Path>) -> ServerSettings {

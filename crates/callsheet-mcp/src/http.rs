@@ -44,6 +44,12 @@ impl MeteredClient {
     }
 }
 
+/// Chooses the provider of TLS for the clients of this crate and of the library.
+pub(crate) fn use_tls() {
+    // This fails if another crate has installed a provider already, which is fine.
+    let _chosen = rustls::crypto::ring::default_provider().install_default();
+}
+
 fn too_much() -> std::io::Error {
     std::io::Error::other("too much data")
 }
@@ -132,6 +138,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use crate::ground::{Files, Ground};
+    use crate::login::Logins;
     use crate::server::Server;
     use crate::settings::{Reach, ServerAddress, ServerSettings};
     use crate::trouble::Trouble;
@@ -207,7 +214,8 @@ mod tests {
     async fn called(url: String) -> Trouble {
         let reach = Reach::Address(ServerAddress { url, ..ServerAddress::default() });
         let here = PathBuf::from("/nowhere");
-        let ground = Ground { project: here.clone(), apart: here.clone(), notes: here, log: None };
+        let logins = Logins::new(here.clone());
+        let ground = Ground { project: here.clone(), apart: here.clone(), notes: here, log: None, logins };
         let server = Server::new(ServerSettings::new("s", reach), ground, Files::new());
         let tool = server.tools().await.unwrap().remove(0);
         server.call(&tool, &json!({}), 1_000, Duration::from_secs(600)).await.err().unwrap()

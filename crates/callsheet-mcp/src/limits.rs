@@ -75,3 +75,12 @@ pub(crate) const FIELDS: usize = 20;
 
 /// Most characters of an error that a server returns.
 pub(crate) const ERROR: usize = 2_000;
+
+/// How long a person has to log in.
+pub(crate) const LOGIN: Duration = Duration::from_secs(5 * 60);
+
+/// Most bytes of a browser's request after a login.
+pub(crate) const REDIRECT: usize = 16 << 10;
+
+/// How long a browser may take for that request.
+pub(crate) const REDIRECT_WAIT: Duration = Duration::from_secs(5);

@@ -85,7 +85,7 @@ fn reach(written: WrittenServer) -> Result<Option<Reach>, String> {
             folder: written.cwd,
         }))),
         (None | Some("http" | "streamable-http" | "streamableHttp"), None, Some(url)) => {
-            Ok(Some(Reach::Address(ServerAddress { url, headers: written.headers })))
+            Ok(Some(Reach::Address(ServerAddress { url, headers: written.headers, ..ServerAddress::default() })))
         }
         (Some("sse"), ..) => Err("its type `sse` is outdated; use the server's address for streamable HTTP".to_owned()),
         _ => Err("it needs either a `command` or a `url`; its `type` can be `stdio` or `http`".to_owned()),

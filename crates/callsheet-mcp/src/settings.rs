@@ -58,17 +58,40 @@ pub struct ServerAddress {
     pub url: String,
     /// Headers that every request carries.
     pub headers: BTreeMap<String, String>,
+    /// The client that logs in there.
+    pub client: ServerClient,
+}
+
+/// The client that logs in at a server's address.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerClient {
+    /// Its id at the authorization server. `None` means that Callsheet registers itself.
+    pub id: Option<String>,
+    /// The secret that belongs to the id.
+    pub secret: Option<String>,
+    /// The port on this machine to which the browser comes back. `None` means any free one.
+    pub port: Option<u16>,
 }
 
 impl ServerAddress {
     /// Whether others on the network could read the requests.
     pub fn is_unencrypted(&self) -> bool {
-        let Ok(url) = Url::parse(&self.url) else { return true };
-        let host = url.host_str().unwrap_or_default();
-        let number = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-        let is_here = number.is_ok_and(|number| number.is_loopback()) || host == "localhost";
-        url.scheme() != "https" && !is_here
+        is_open(&self.url)
     }
+
+    /// Whether the settings contain a token already.
+    pub(crate) fn has_authorization(&self) -> bool {
+        self.headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"))
+    }
+}
+
+/// Whether others on the network could read requests to an address.
+pub(crate) fn is_open(address: &str) -> bool {
+    let Ok(url) = Url::parse(address) else { return true };
+    let host = url.host_str().unwrap_or_default();
+    let number = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    let is_here = number.is_ok_and(|number| number.is_loopback()) || host == "localhost";
+    url.scheme() != "https" && !(url.scheme() == "http" && is_here)
 }
 
 impl ServerSettings {
@@ -110,7 +133,13 @@ impl Reach {
                 folder: program.folder.clone(),
             }),
             Self::Address(address) => {
-                Self::Address(ServerAddress { url: one(&address.url)?, headers: all(&address.headers)? })
+                let ServerClient { id, secret, port } = &address.client;
+                let client = ServerClient {
+                    id: id.as_ref().map(one).transpose()?,
+                    secret: secret.as_ref().map(one).transpose()?,
+                    port: *port,
+                };
+                Self::Address(ServerAddress { url: one(&address.url)?, headers: all(&address.headers)?, client })
             }
         })
     }
@@ -192,7 +221,7 @@ mod tests {
     fn a_header_or_address_that_cannot_be_one_is_a_fault() {
         let of = |url: &str, header: &str| {
             let headers = BTreeMap::from([(header.to_owned(), "x".to_owned())]);
-            Reach::Address(ServerAddress { url: url.to_owned(), headers }).fault()
+            Reach::Address(ServerAddress { url: url.to_owned(), headers, ..ServerAddress::default() }).fault()
         };
         assert_eq!(of("https://example.org/mcp", "X-Tenant"), None);
         assert!(of("https://example.org/mcp", "x]\",\"--check").unwrap().contains("not the name of a header"));

@@ -16,8 +16,10 @@ pub enum Trouble {
         /// The reason, with a full stop.
         reason: String,
     },
-    /// The server requires a login that the settings do not provide.
-    #[error("the server {server} requires a login; add a header with a token to its settings")]
+    /// The server requires a login, and there is none that it accepts.
+    #[error(
+        "the server {server} requires a login; run callsheet mcp login {server}, or add a header with a token to its settings"
+    )]
     Login {
         /// The server.
         server: String,

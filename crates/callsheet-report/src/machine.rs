@@ -100,12 +100,22 @@ pub fn junit(runs: &dyn RunControl, found: &RunSummary, Folded { run, entries, .
     Shown::text(&(text + "</testsuite>\n</testsuites>\n"))
 }
 
+/// A path as a reference of RFC 3986.
+fn uri(path: &str) -> String {
+    let part = |byte: u8| match byte {
+        b'/' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        byte if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    };
+    path.bytes().map(part).collect()
+}
+
 /// What failed in a run as SARIF 2.1.0.
 pub fn sarif(runs: &dyn RunControl, found: &RunSummary, Folded { run, entries, .. }: &Folded) -> Shown {
     let cases = cases(runs, found.owner.is_some(), run, entries);
     let finding = |case: &Case| {
         let Verdict::Failed(why, more) = &case.verdict else { return None };
-        let place = |file: &String| json!({ "physicalLocation": { "artifactLocation": { "uri": file } } });
+        let place = |file: &String| json!({ "physicalLocation": { "artifactLocation": { "uri": uri(file) } } });
         let text = if more.is_empty() { why.clone() } else { format!("{why}\n{more}") };
         Some(json!({
             "ruleId": case.rule,
@@ -128,4 +138,16 @@ pub fn sarif(runs: &dyn RunControl, found: &RunSummary, Folded { run, entries, .
         }],
     });
     Shown::json(&(text.to_string() + "\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::uri;
+
+    #[test]
+    fn a_path_is_a_reference_of_a_file_and_nothing_else() {
+        assert_eq!(uri("notes/week-1.md"), "notes/week-1.md");
+        assert_eq!(uri("a b#1?.md"), "a%20b%231%3F.md");
+        assert_eq!(uri("mailto:x/\u{fc}"), "mailto%3Ax/%C3%BC");
+    }
 }

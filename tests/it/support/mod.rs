@@ -3,6 +3,8 @@
 
 pub mod garden;
 pub mod killed;
+#[cfg(feature = "mcp")]
+pub mod login;
 pub mod server;
 pub mod terminal;
 

@@ -91,6 +91,13 @@ fn serve(mut stream: TcpStream, answers: &[Answer], log: &Mutex<Vec<Received>>, 
 }
 
 fn request(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> Option<(String, String, String)> {
+    let (head, body) = request_with_head(stream, bytes)?;
+    let mut words = head.lines().next()?.split(' ').map(str::to_owned);
+    Some((words.next()?, words.next()?, body))
+}
+
+/// The head of the next request, and its body.
+pub fn request_with_head(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> Option<(String, String)> {
     let mut more = |bytes: &mut Vec<u8>| {
         let mut buffer = [0_u8; 16_384];
         let count = stream.read(&mut buffer).ok().filter(|count| *count > 0)?;
@@ -109,11 +116,10 @@ fn request(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> Option<(String, Strin
     while bytes.len() < end + length {
         more(bytes)?;
     }
-    let line = String::from_utf8_lossy(&bytes[..end]).lines().next()?.to_owned();
-    let mut words = line.split(' ').map(str::to_owned);
+    let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
     let body = String::from_utf8_lossy(&bytes[end..end + length]).into_owned();
     bytes.drain(..end + length);
-    Some((words.next()?, words.next()?, body))
+    Some((head, body))
 }
 
 fn send(stream: &mut TcpStream, answer: &Answer) -> Option<()> {

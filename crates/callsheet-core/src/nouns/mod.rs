@@ -16,7 +16,9 @@ pub use ids::{BlobHasher, BlobId, ExecutionId, RunId, Slug};
 pub use limits::{LIMIT_ROWS, LimitRange, LimitRow, TaskLimits};
 pub use reference::{Fragment, PlanPart, Reference, Target};
 pub use settings::{ApprovalMode, Budget, Headless, Limits, MergePolicy, Policy, SectionOrder, Settings};
-pub use skill::{ExecutionMode, Skill, SkillForm, SkillLayer, SkillLimits, SkillMode, SkillPolicy, SkillSource};
+pub use skill::{
+    ExecutionMode, Skill, SkillCommand, SkillForm, SkillLayer, SkillLimits, SkillMode, SkillPolicy, SkillSource,
+};
 pub use task::{ForEach, Goals, Step, Task, TaskList, Wording};
 pub use tokens::{NEED_TOKENS, SKILL_TOKENS, TokenCount, tokens};
 pub use tool::{RepeatClass, ToolCall, ToolEffect, ToolSpec, canonical_tools};

@@ -1,5 +1,7 @@
 //! Skills: named instructions with a tool list and a policy (spec 7).
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::{BlobId, MergePolicy, Policy, TaskLimits, ToolCall};
@@ -20,6 +22,24 @@ pub enum SkillMode {
     Process,
     /// A template, run as a whole with the arguments of its call (spec "Templates" 16).
     Template,
+}
+
+/// Commands that a skill may run once a person approved its task (spec 7.11).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SkillCommand {
+    /// Their first words.
+    pub words: Vec<String>,
+    /// Whether a command has no further words.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub whole: bool,
+}
+
+impl fmt::Display for SkillCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.words.join(" "))?;
+        f.write_str(if self.whole { "" } else { " …" })
+    }
 }
 
 /// How an `interpret` task divides its tool calls and references among evaluations (spec 10.1).
@@ -95,9 +115,9 @@ pub struct SkillPolicy {
     /// for an answer of its own (spec 7.1).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub asks_each: bool,
-    /// First words of commands that run without a further question once a person approved the task (spec 7.11).
+    /// Commands that run without a further question once a person approved the task (spec 7.11).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub commands: Vec<Vec<String>>,
+    pub commands: Vec<SkillCommand>,
     /// Limits of its tasks.
     pub limits: SkillLimits,
     /// Why its tasks need approval (spec 11.1), in words for a person. `None` if they only read.

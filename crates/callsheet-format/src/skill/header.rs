@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use callsheet_core::fuzzy::within;
-use callsheet_core::nouns::{ExecutionMode, MergePolicy, Policy, SkillForm, SkillLimits, SkillMode, canonical_tools};
+use callsheet_core::nouns::{
+    ExecutionMode, MergePolicy, Policy, SkillCommand, SkillForm, SkillLimits, SkillMode, canonical_tools,
+};
 
 use super::issue::{At, Report};
 use super::keys::{Entry, entries, normal};
-use super::patterns::{first_words, split_pattern};
+use super::patterns::{commands, split_pattern};
 use super::policy::SkillContext;
 use super::table::{FOLDER_KEYS, KEYS, KeyKind, LIMITS, aliases, limit_aliases};
 use crate::yaml::{Node, Value};
@@ -17,12 +19,14 @@ use crate::yaml::{Node, Value};
 pub(super) struct Header {
     pub(super) name: Option<(String, At)>,
     pub(super) description: Option<(String, At)>,
+    /// What follows the description.
+    pub(super) when_to_use: Vec<String>,
     pub(super) examples: Vec<String>,
     pub(super) tools: Vec<String>,
     /// Whether tools are listed and none of them can be used.
     pub(super) tools_unknown: bool,
-    /// First words of commands that the list of tools allows.
-    pub(super) commands: Vec<Vec<String>>,
+    /// Commands that the list of tools allows.
+    pub(super) commands: Vec<SkillCommand>,
     /// Whether no model may choose it.
     pub(super) named_only: bool,
     pub(super) model: Option<String>,
@@ -140,6 +144,7 @@ fn key(
     match name {
         "name" => header.name = entry.text(report).map(|text| (text, entry.value.at)),
         "description" => header.description = entry.text(report).map(|text| (text, entry.value.at)),
+        "when_to_use" => header.when_to_use = entry.lines(report).unwrap_or_default(),
         "examples" => header.examples = entry.lines(report).unwrap_or_default(),
         "tools" => tools(entry, form, context, header, report),
         "named_only" => header.named_only = entry.flag(quoted, report).unwrap_or(true),
@@ -175,12 +180,12 @@ fn tools(entry: &Entry<'_>, form: SkillForm, context: SkillContext<'_>, header: 
             );
             continue;
         }
-        match pattern.map(first_words) {
-            Some(Some(words)) => header.commands.push(words),
+        match pattern.map(commands) {
+            Some(Some(command)) => header.commands.push(command),
             Some(None) => report.warn(
                 *at,
                 format!("\"{written}\" grants nothing; each command waits for an answer"),
-                "name the first words of the commands: `Bash(git diff:*)`",
+                "name the first words of the commands (`Bash(git diff:*)`), or a whole command",
             ),
             None => {}
         }

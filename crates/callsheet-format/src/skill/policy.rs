@@ -1,6 +1,6 @@
 //! What the machine must know about a skill, derived from its header and the tools (spec 2.12, 3.9, 11.1).
 
-use callsheet_core::nouns::{BlobId, SkillForm, SkillMode, SkillPolicy, ToolEffect, ToolSpec};
+use callsheet_core::nouns::{BlobId, SkillCommand, SkillForm, SkillMode, SkillPolicy, ToolEffect, ToolSpec};
 
 use super::header::Header;
 
@@ -70,9 +70,9 @@ pub fn powers(policy: &SkillPolicy, context: SkillContext<'_>) -> Vec<String> {
     commands.chain(foreign).chain(unasked).chain(models).collect()
 }
 
-/// Commands by their first words, in words for a person.
-fn command_words(commands: &[Vec<String>]) -> String {
-    let each: Vec<String> = commands.iter().map(|words| format!("`{} …`", words.join(" "))).collect();
+/// Commands, in words for a person.
+fn command_words(commands: &[SkillCommand]) -> String {
+    let each: Vec<String> = commands.iter().map(|command| format!("`{command}`")).collect();
     each.join(", ")
 }
 

@@ -177,7 +177,8 @@ fn description(header: &Header, top: At, report: &mut Report<'_>) -> String {
         let message = format!("the description is longer than {MAX_DESCRIPTION} characters");
         report.warn(*at, message, "say in one or two sentences when to use the skill");
     }
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let texts = std::iter::once(text).chain(&header.when_to_use);
+    texts.flat_map(|text| text.split_whitespace()).collect::<Vec<_>>().join(" ")
 }
 
 /// Reports settings that have no effect together.

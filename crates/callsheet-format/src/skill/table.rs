@@ -132,6 +132,7 @@ pub(super) const KEYS: &[SkillKey] = &[
 pub(super) const FOLDER_KEYS: &[SkillKey] = &[
     NAME,
     DESCRIPTION,
+    key("when_to_use", &["when_to_use"], KeyKind::Lines, "more about when to use the skill; follows the description"),
     key("license", &["license"], KeyKind::Text, "its license"),
     key("compatibility", &["compatibility"], KeyKind::Text, "system requirements"),
     key(

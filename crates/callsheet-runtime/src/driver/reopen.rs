@@ -14,7 +14,7 @@ use crate::driver::template_files::take_over_edits;
 use crate::driver::{inbox, retry};
 use crate::effects::check_references::check_references;
 use crate::effects::open_questions;
-use crate::fault::DriveFault;
+use crate::fault::{DriveFault, InputFault};
 use crate::ports::{AskingCall, Posted, StoreFault};
 use crate::services::Services;
 
@@ -45,6 +45,8 @@ pub fn reopen(
     if session.entries() == 0 {
         return Err(StoreFault::NoRun(id.clone()).into());
     }
+    // A run from elsewhere has no folder here yet.
+    services.files.create().map_err(|fault| InputFault::Folder(fault.to_string()))?;
     let forgotten = forgotten(&services.kept, session.run());
     if !forgotten.is_empty() {
         services.notice(&format!(

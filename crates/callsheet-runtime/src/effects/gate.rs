@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use callsheet_core::evaluate::SCRIPT;
 use callsheet_core::events;
-use callsheet_core::nouns::{Headless, Slug};
+use callsheet_core::nouns::{Headless, SkillCommand, Slug};
 use callsheet_core::record::{Answer, AnsweredBy, ChangeSet, CheckEnd, Gate, GateKind, Outcome as RunOutcome, Verdict};
 use callsheet_core::run::{Effect, Run, TaskRun};
 use callsheet_core::visible::visible_line;
@@ -138,13 +138,14 @@ fn granted_changes(services: &Services, run: &Run, view: &GateView, grants: &[Gr
     true
 }
 
-/// The beginning of commands of a task's skill that covers the call (spec 7.11): a person who approved the task was shown
-/// it.
+/// The commands of a task's skill that cover the call (spec 7.11): a person who approved the task was shown them.
 fn of_skill(task: &TaskRun, call: &CommandCall) -> Option<String> {
-    let commands = &task.skill.as_ref()?.commands;
-    let grants =
-        commands.iter().map(|words| CommandGrant { command: CommandLine::Words(words.clone()), cwd: String::new() });
-    grants.filter(|grant| grant.covers(call)).map(|grant| grant.shown()).next()
+    let covers = |own: &&SkillCommand| {
+        let line = CommandLine::Words(own.words.clone());
+        let is_whole = call.command == line;
+        (is_whole || !own.whole) && CommandGrant { command: line, cwd: String::new() }.covers(call)
+    };
+    Some(task.skill.as_ref()?.commands.iter().find(covers)?.to_string())
 }
 
 /// The decision for this run that its settings contain (spec 11.8).

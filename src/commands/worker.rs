@@ -6,9 +6,11 @@ use std::io::Read;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use callsheet_app::Host;
 use callsheet_cluster::{ClusterFault, Offer, Project, Serving, Worker, WorkerSlots, serve, work};
-use callsheet_core::nouns::{RunId, Settings};
+use callsheet_core::nouns::{RunId, Settings, Slug};
 use callsheet_models::config::{ProcessEnvironment, usable};
+use callsheet_runtime::grants::GrantedThing;
 use callsheet_runtime::ports::{Observer, Store, Unattended};
 use callsheet_runtime::services::Services;
 use callsheet_runtime::transport_policy::Slots;
@@ -146,5 +148,9 @@ impl Workplace {
 impl Project for Workplace {
     async fn services(&self, run: &RunId, settings: &Settings, store: Arc<dyn Store>) -> Result<Services, String> {
         self.built(run, settings, store).await.map_err(|failure| format!("{}; {}", failure.what, failure.advice))
+    }
+
+    fn grant(&self, what: GrantedThing, only: Option<(RunId, Slug)>) -> Result<String, String> {
+        self.setup.program().grant(what, only).map_err(|refusal| refusal.to_string())
     }
 }

@@ -14,8 +14,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use subtle::ConstantTimeEq;
 
-use crate::calls::{BLOBS, Done, INDEX, RUN, Take};
+use crate::calls::{BLOBS, Done, Grant, INDEX, RUN, Take};
 use crate::fault::ClusterFault;
+use crate::host::Project;
 use crate::limits::{Paused, Slot};
 use crate::placement::{Placement, Receipt};
 
@@ -31,6 +32,8 @@ pub(crate) const LEAVE: &str = "work/leave";
 
 /// Where a client asks which workers there are.
 pub(crate) const WORKERS: &str = "workers";
+/// Where a client allows something.
+pub(crate) const GRANT: &str = "grants/add";
 /// Where a worker asks for a slot of a provider.
 pub(crate) const SLOT: &str = "slots/ask";
 /// Where it gives one back.
@@ -43,6 +46,7 @@ pub(crate) const PAUSE: &str = "slots/pause";
 pub(crate) struct Door {
     pub token: Arc<str>,
     pub placement: Arc<Placement>,
+    pub project: Arc<dyn Project>,
     pub endpoint: Endpoint,
 }
 
@@ -53,6 +57,7 @@ pub(crate) fn router(door: Door) -> Router {
         .route(&format!("/{DONE}"), post(done))
         .route(&format!("/{LEAVE}"), post(leave))
         .route(&format!("/{WORKERS}"), post(workers))
+        .route(&format!("/{GRANT}"), post(grant))
         .route(&format!("/{SLOT}"), post(slot))
         .route(&format!("/{GIVE}"), post(give))
         .route(&format!("/{PAUSE}"), post(pause));
@@ -101,6 +106,10 @@ async fn leave(State(door): State<Door>, Said(process): Said<String>) -> Respons
 
 async fn workers(State(door): State<Door>) -> Response {
     json(&door.placement.desk.workers())
+}
+
+async fn grant(State(door): State<Door>, Said(Grant { what, only }): Said<Grant>) -> Response {
+    json(&door.project.grant(what, only))
 }
 
 async fn slot(State(door): State<Door>, Said(slot): Said<Slot>) -> Response {

@@ -42,7 +42,7 @@ pub async fn serve(serving: Serving, ready: impl FnOnce(), stop: CancellationTok
     let Serving { engine, listen, token, blobs, slots, project } = serving;
     let sockets = Sockets::of(&engine)?;
     let client = sockets.runs()?;
-    let host = Arc::new(Host::new(client.clone(), Arc::new(BlobFolder::new(&blobs)), project));
+    let host = Arc::new(Host::new(client.clone(), Arc::new(BlobFolder::new(&blobs)), Arc::clone(&project)));
     let placement = Placement::new(client, slots);
     let endpoint = Endpoint::builder()
         .bind(RunObject(Arc::clone(&host)))
@@ -53,7 +53,7 @@ pub async fn serve(serving: Serving, ready: impl FnOnce(), stop: CancellationTok
     let listener = TcpListener::bind(listen)
         .await
         .map_err(|error| ClusterFault::Machine { what: listen.to_string(), why: error.to_string() })?;
-    let door = Door { token: token.as_str().into(), placement, endpoint };
+    let door = Door { token: token.as_str().into(), placement, project, endpoint };
     let served = tokio::spawn(async move { axum::serve(listener, router(door)).await });
     register(&sockets, listen, &token, &stop).await?;
     ready();

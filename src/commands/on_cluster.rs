@@ -36,6 +36,10 @@ pub(super) fn refuse_others(setup: &Setup, command: &Command) -> Result<(), Fail
         Command::Approve(_) | Command::Deny(_) => true,
         Command::Show(_) | Command::Cancel(_) | Command::Watch(_) | Command::Report(_) => true,
         Command::Drop(_) | Command::Fork(_) | Command::Undo(_) => true,
+        #[cfg(feature = "page")]
+        Command::Serve(_) => true,
+        #[cfg(feature = "mcp")]
+        Command::Mcp(_) => true,
         Command::Continue(arguments) => is_plain(&arguments.work),
         Command::Cluster(ClusterCommand::Workers) => true,
         Command::Runs(arguments) => arguments.adopt.is_none(),
@@ -48,7 +52,7 @@ pub(super) fn refuse_others(setup: &Setup, command: &Command) -> Result<(), Fail
     }
     Err(Failure::usage(
         "this command, or one of its flags, does not work with --on yet",
-        "these do: run, template run, show, runs, watch, approve, deny, resume, continue, retry, drop, fork, undo, cancel, report",
+        "these do: run, template run, show, runs, watch, approve, deny, resume, continue, retry, drop, fork, undo, cancel, report, serve, mcp, acp",
     ))
 }
 
@@ -94,7 +98,9 @@ pub(super) async fn follow(setup: &Setup, front: &Front, mut run: RunView, id: &
             run.take(&entry).map_err(broken)?;
             run.show_to(&*front.observer, &entry);
         }
-        sheet.look(id, &run);
+        if let Some(refusal) = sheet.look(id, &run) {
+            tell!("{refusal}");
+        }
         let is_watched = relay::viewer_left().is_some_and(|left| !left.is_cancelled());
         if let Some(outcome) = run.about().outcome.or_else(|| run.only_asks().filter(|_| !is_watched)) {
             last_words(setup, &run, id, outcome)?;
@@ -112,7 +118,7 @@ pub(super) async fn follow(setup: &Setup, front: &Front, mut run: RunView, id: &
 
 /// Gives what a person writes into the sheet of a run to the cluster, while this process shows the run. A text counts once
 /// it was the same in two looks, because editors write in pieces.
-struct SheetGiver {
+pub(super) struct SheetGiver {
     runs: LocalRuns,
     looks: u32,
     seen: Option<String>,
@@ -120,26 +126,26 @@ struct SheetGiver {
 }
 
 impl SheetGiver {
-    fn new(runs: LocalRuns) -> Self {
+    pub fn new(runs: LocalRuns) -> Self {
         Self { runs, looks: 0, seen: None, given: None }
     }
 
-    fn look(&mut self, id: &RunId, run: &RunView) {
+    /// Looks at the sheet now and then, and gives it. Returns why it was not given.
+    pub fn look(&mut self, id: &RunId, run: &RunView) -> Option<Refusal> {
         self.looks = self.looks.wrapping_add(1);
         if !self.looks.is_multiple_of(SHEET_EVERY) {
-            return;
+            return None;
         }
         let text = self.runs.edited_text(id, run).ok().flatten();
         if text.is_none() || text == self.given {
             self.seen = None;
         } else if text == self.seen {
             self.given = text;
-            if let Err(refusal) = self.give(id) {
-                tell!("{refusal}");
-            }
+            return self.give(id).err();
         } else {
             self.seen = text;
         }
+        None
     }
 
     fn give(&self, id: &RunId) -> Result<(), Refusal> {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use callsheet_app::Host;
-use callsheet_cluster::{ClusterFault, Offer, Project, Serving, Worker, WorkerSlots, serve, work};
+use callsheet_cluster::{ClusterFault, Offer, Project, Serving, Worker, WorkerSlots, WorkerTexts, serve, work};
 use callsheet_core::nouns::{RunId, Settings, Slug};
 use callsheet_models::config::{ProcessEnvironment, usable};
 use callsheet_runtime::grants::GrantedThing;
@@ -36,6 +36,7 @@ pub(super) fn worker(setup: Setup, arguments: &WorkerArgs) -> Result<Exit, Failu
     keep_token(&token);
     let failed = |fault: ClusterFault| Failure::usage(fault.to_string(), "");
     let slots = WorkerSlots::new(&arguments.at, &token, &process).map_err(failed)?;
+    let texts = WorkerTexts::default();
     let worker = Worker {
         address: arguments.at.clone(),
         token,
@@ -43,8 +44,9 @@ pub(super) fn worker(setup: Setup, arguments: &WorkerArgs) -> Result<Exit, Failu
         process,
         offer: offer(&setup, arguments),
         slots: slots.clone(),
+        texts: texts.clone(),
         blobs: folder.join(TEXTS),
-        project: Arc::new(Workplace { setup, slots: Slots::shared(Arc::new(slots)), models: Mutex::default() }),
+        project: Arc::new(Workplace { setup, slots: Slots::shared(Arc::new(slots)), texts, models: Mutex::default() }),
     };
     until_stopped(arguments.attached, async |stop| {
         let (name, at) = (worker.name.clone(), worker.address.clone());
@@ -76,7 +78,7 @@ pub(super) fn dispatcher(setup: Setup) -> Result<Exit, Failure> {
         token: door.token().to_owned(),
         blobs: folder.join(TEXTS),
         slots: slots.clone(),
-        project: Arc::new(Workplace { setup, slots, models: Mutex::default() }),
+        project: Arc::new(Workplace { setup, slots, texts: WorkerTexts::default(), models: Mutex::default() }),
     };
     until_stopped(true, async |stop| {
         let ready = move || tell!("the dispatcher serves at {}", door.address());
@@ -114,6 +116,7 @@ where
 struct Workplace {
     setup: Setup,
     slots: Slots,
+    texts: WorkerTexts,
     /// Models by the name of the model that a run began with. Runs share them.
     models: Mutex<BTreeMap<String, Arc<Models>>>,
 }
@@ -133,7 +136,7 @@ impl Workplace {
     }
 
     async fn built(&self, run: &RunId, settings: &Settings, store: Arc<dyn Store>) -> Result<Services, Failure> {
-        let observer: Arc<dyn Observer> = Arc::new(Notices);
+        let observer: Arc<dyn Observer> = self.texts.observer(run, Arc::new(Notices));
         let open = OpenArgs::default();
         let Some(name) = &settings.model else {
             return without_model(&self.setup, observer, store, run, settings, &open);

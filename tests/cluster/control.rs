@@ -99,8 +99,10 @@ pub fn an_edited_file(engine: &Path) {
     let run = there.begin();
     let file = format!(".callsheet/runs/{run}/sheet.md");
     let sheet = there.project().read(&file);
-    there.project().plant(&file, sheet.replace("Add thanks.md.", "Add thanks.md |"));
-    std::fs::remove_file(there.project().path(&file)).unwrap();
+    there.project().plant(&file, sheet.replace("write_document", "write_dokument"));
+    let refused = there.cluster.call(&["approve", run.as_str()]);
+    assert!(refused.code == 2 && refused.err.contains("sheet.md:"), "{}", refused.err);
+    assert!(!there.cluster.has(run.as_str(), "gate_answered"));
     there.project().plant(&file, sheet.replace("Add thanks.md.", "Add thanks.md, with names."));
     let approved = there.cluster.call(&["approve", run.as_str()]);
     assert_eq!(approved.code, 0, "{}", approved.err);

@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
+use callsheet_core::nouns::RunId;
 use restate_sdk::endpoint::{Endpoint, HandleOptions, ProtocolMode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -18,6 +19,7 @@ use crate::calls::{BLOBS, Done, Grant, INDEX, RUN, Take};
 use crate::fault::ClusterFault;
 use crate::host::Project;
 use crate::limits::{Paused, Slot};
+use crate::live::{Spoken, Streams};
 use crate::placement::{Placement, Receipt};
 
 /// The longest body that is taken.
@@ -41,12 +43,18 @@ pub(crate) const GIVE: &str = "slots/give";
 /// Where it says that a provider asked to wait.
 pub(crate) const PAUSE: &str = "slots/pause";
 
+/// Where a worker tells what its calls stream.
+pub(crate) const SPEAK: &str = "live/speak";
+/// Where a client looks at it.
+pub(crate) const LOOK: &str = "live/look";
+
 /// What is behind the door.
 #[derive(Clone)]
 pub(crate) struct Door {
     pub token: Arc<str>,
     pub placement: Arc<Placement>,
     pub project: Arc<dyn Project>,
+    pub streams: Arc<Streams>,
     pub endpoint: Endpoint,
 }
 
@@ -57,6 +65,8 @@ pub(crate) fn router(door: Door) -> Router {
         .route(&format!("/{DONE}"), post(done))
         .route(&format!("/{LEAVE}"), post(leave))
         .route(&format!("/{WORKERS}"), post(workers))
+        .route(&format!("/{SPEAK}"), post(speak))
+        .route(&format!("/{LOOK}"), post(look))
         .route(&format!("/{GRANT}"), post(grant))
         .route(&format!("/{SLOT}"), post(slot))
         .route(&format!("/{GIVE}"), post(give))
@@ -106,6 +116,14 @@ async fn leave(State(door): State<Door>, Said(process): Said<String>) -> Respons
 
 async fn workers(State(door): State<Door>) -> Response {
     json(&door.placement.desk.workers())
+}
+
+async fn speak(State(door): State<Door>, Said(spoken): Said<Spoken>) -> Response {
+    json(&door.streams.hear(spoken))
+}
+
+async fn look(State(door): State<Door>, Said(run): Said<RunId>) -> Response {
+    json(&door.streams.look(&run))
 }
 
 async fn grant(State(door): State<Door>, Said(Grant { what, only }): Said<Grant>) -> Response {

@@ -13,7 +13,7 @@ use callsheet_runtime::ports::{
 use crate::calls::{ALL, Answer, BLOBS, Grant, INDEX, Landing};
 use crate::client::{Blocking, Client};
 use crate::desk::WorkerView;
-use crate::door::{GRANT, WORKERS};
+use crate::door::{GRANT, LOOK, WORKERS};
 use crate::fault::ClusterFault;
 
 /// The runs of a cluster. A client may begin a run, read all, and leave messages. Only the cluster drives runs.
@@ -187,8 +187,13 @@ impl Hosting for RemoteStore {
         self.begin(run, entries, true)
     }
 
-    fn writing(&self, _run: &RunId) -> Vec<LiveText> {
-        Vec::new()
+    fn writing(&self, run: &RunId) -> Vec<LiveText> {
+        let run = run.clone();
+        let written = self.calls.wait(move |client| async move { client.call(LOOK, &run).await });
+        written.unwrap_or_else(|fault| {
+            tracing::debug!(%fault, "streamed text cannot be read");
+            Vec::new()
+        })
     }
 
     fn grant(&self, what: &GrantedThing, only: Option<&(RunId, Slug)>) -> Result<String, StoreFault> {

@@ -53,7 +53,7 @@ pub async fn serve(serving: Serving, ready: impl FnOnce(), stop: CancellationTok
     let listener = TcpListener::bind(listen)
         .await
         .map_err(|error| ClusterFault::Machine { what: listen.to_string(), why: error.to_string() })?;
-    let door = Door { token: token.as_str().into(), placement, project, endpoint };
+    let door = Door { token: token.as_str().into(), placement, project, streams: Arc::default(), endpoint };
     let served = tokio::spawn(async move { axum::serve(listener, router(door)).await });
     register(&sockets, listen, &token, &stop).await?;
     ready();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use callsheet_core::events::{self, Event, LogEntry};
 use callsheet_core::nouns::{RepeatClass, RunId, Settings};
-use callsheet_core::record::EffectKey;
+use callsheet_core::record::{EffectKey, Outcome};
 use callsheet_core::run::{Effect, Run};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
@@ -22,7 +22,7 @@ use crate::changes::Means;
 use crate::effects::{EffectResult, Kept, Work, perform, perform_quick};
 use crate::fault::{DriveFault, InputFault};
 use crate::ports::{Answered, Asked};
-use crate::services::Services;
+use crate::services::{HookPoint, Services};
 
 /// An effect whose start is recorded. The engine must have it performed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,6 +62,8 @@ pub struct HostedRun {
     session: Session,
     kept: Kept,
     after_tasks: AfterTasks,
+    /// How the run had ended or waited when hooks were told last.
+    told: Option<Outcome>,
     /// Whether the run is new and waits to be told to go on.
     at_rest: bool,
     /// Whether somebody is about to look at the files.
@@ -79,7 +81,8 @@ impl HostedRun {
         let mut session = Session::open_known(Arc::clone(&services.store), id, Run::new())?;
         session.doubt_views();
         let (kept, after_tasks) = (Kept::default(), AfterTasks::of(session.run()));
-        let mut hosted = Self { session, kept, after_tasks, at_rest: false, shows: false, attempts: BTreeMap::new() };
+        let (told, attempts) = (rests_with(session.run()), BTreeMap::new());
+        let mut hosted = Self { session, kept, after_tasks, told, at_rest: false, shows: false, attempts };
         let entries = services.store.read(id, 1)?;
         hosted.note_attempts(&entries);
         Ok(hosted)
@@ -181,6 +184,12 @@ impl HostedRun {
     pub fn show(&mut self, services: &Arc<Services>) {
         self.session.write_noted(services);
         self.after_tasks.look(services, self.session.run());
+        let now = rests_with(self.session.run());
+        if let Some(outcome) = now.filter(|_| self.told != now) {
+            let input = serde_json::json!({ "run": self.run().id(), "outcome": outcome });
+            self.after_tasks.then_tell(services, HookPoint::RunEnd, input);
+        }
+        self.told = now;
     }
 
     /// Does what was asked. What the run does not allow is an answer, too.
@@ -352,6 +361,11 @@ impl HostedRun {
         let may_start = |effect: &Effect| !run.writes(&effect.key()) || !std::mem::replace(&mut writes, true);
         fresh.into_iter().filter(may_start).collect()
     }
+}
+
+/// How the run ended, or that it waits for a person.
+fn rests_with(run: &Run) -> Option<Outcome> {
+    run.outcome().or_else(|| only_asks(run))
 }
 
 /// Whether an effect must not be performed again after a worker began it and is gone. An interrupted apply is rolled

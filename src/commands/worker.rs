@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Exit, Failure, OpenArgs, WorkerArgs};
 use crate::cluster_door::{ClusterDoor, keep_token, token_for};
+use crate::config::TokenList;
 use crate::models::{Choice, Models, Tape, provider_settings, provider_slots};
 use crate::setup::Setup;
 use crate::term::Notices;
@@ -76,6 +77,7 @@ pub(super) fn dispatcher(setup: Setup) -> Result<Exit, Failure> {
         engine: folder.join("engine"),
         listen: door.listen(),
         token: door.token().to_owned(),
+        clients: Arc::new(TokenList::new(&setup.folders, &setup.project)),
         blobs: folder.join(TEXTS),
         slots: slots.clone(),
         project: Arc::new(Workplace { setup, slots, texts: WorkerTexts::default(), models: Mutex::default() }),

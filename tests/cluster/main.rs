@@ -6,6 +6,7 @@ mod cluster;
 mod control;
 mod faces;
 mod live;
+mod rights;
 mod same;
 #[path = "../it/support/mod.rs"]
 #[allow(unused, reason = "each test binary uses its part")]
@@ -23,10 +24,10 @@ use crate::support::control::CHECKS;
 
 /// A test and its name.
 ///
-/// covers: 15.1, 15.2, 15.3, 15.4, 15.5, 15.8, 15.9, 15.10, 15.11, 15.12, 15.13, 15.14, 15.15, 15.16
+/// covers: 15.1, 15.2, 15.3, 15.4, 15.5, 15.8, 15.9, 15.10, 15.11, 15.12, 15.13, 15.14, 15.15, 15.16, 15.17
 type Test = (&'static str, fn(&Path));
 
-const TESTS: [Test; 25] = [
+const TESTS: [Test; 26] = [
     ("an_approved_sheet_ends_as_it_does_locally", same::an_approved_sheet),
     ("a_template_ends_as_it_does_locally", same::a_template),
     ("a_late_result_of_an_earlier_attempt_is_refused", same::a_late_result),
@@ -45,6 +46,7 @@ const TESTS: [Test; 25] = [
     ("an_edit_of_the_file_is_given_with_an_answer", control::an_edited_file),
     ("a_follow_up_goes_on_and_is_withdrawn", control::a_follow_up),
     ("commands_change_a_run_and_others_are_refused", control::the_verbs),
+    ("two_people_have_rights_of_their_own", rights::two_people),
     ("streamed_text_reaches_who_watches", live::streamed_text),
     ("an_edit_is_given_while_a_command_shows_the_run", live::an_edit_while_shown),
     ("an_edit_with_errors_holds_what_it_changes", live::an_edit_with_errors_holds),

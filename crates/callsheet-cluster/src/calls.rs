@@ -1,6 +1,7 @@
 //! What the parts of a cluster say to each other, as JSON. Every type here is a message that an older or newer process
 //! may have written: fields are only added, each with a default.
 
+use callsheet_app::Client;
 use callsheet_core::events::{Event, LogEntry};
 use callsheet_core::nouns::{RunId, Slug};
 use callsheet_core::record::EffectKey;
@@ -57,6 +58,9 @@ pub(crate) struct Landing {
     /// Whether a new run waits to be told to go on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rests: bool,
+    /// Who gives it. `None` stands for somebody with the token of the cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<Client>,
 }
 
 /// What became of what was asked, or why it was not done. `None` if nothing was asked.

@@ -159,6 +159,7 @@ impl Client {
             StatusCode::GONE => ClusterFault::NoRun(run()),
             StatusCode::CONFLICT => ClusterFault::RunExists(run()),
             StatusCode::LOCKED => ClusterFault::Replaced,
+            StatusCode::FORBIDDEN => ClusterFault::NoRight(message),
             StatusCode::UNAUTHORIZED => ClusterFault::NoEntry(self.address.clone()),
             StatusCode::NOT_FOUND | StatusCode::BAD_GATEWAY => {
                 ClusterFault::Unreachable { address: self.address.clone(), why: format!("it is not ready ({message})") }

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, FromRequest, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
+use axum::{Extension, Router};
+use callsheet_app::{Client, Clients};
 use callsheet_core::nouns::RunId;
 use restate_sdk::endpoint::{Endpoint, HandleOptions, ProtocolMode};
 use serde::Serialize;
@@ -21,6 +22,7 @@ use crate::host::Project;
 use crate::limits::{Paused, Slot};
 use crate::live::{Spoken, Streams};
 use crate::placement::{Placement, Receipt};
+use crate::rights::{needed, stamped};
 
 /// The longest body that is taken.
 const LONGEST: usize = 64 * 1024 * 1024;
@@ -52,6 +54,8 @@ pub(crate) const LOOK: &str = "live/look";
 #[derive(Clone)]
 pub(crate) struct Door {
     pub token: Arc<str>,
+    /// Those with tokens of their own.
+    pub clients: Arc<dyn Clients>,
     pub placement: Arc<Placement>,
     pub project: Arc<dyn Project>,
     pub streams: Arc<Streams>,
@@ -82,15 +86,30 @@ pub(crate) fn router(door: Door) -> Router {
         .with_state(door)
 }
 
-/// Refuses whoever has not the token.
-async fn let_in(State(door): State<Door>, request: Request, next: Next) -> Response {
+/// Refuses whoever has neither the token of the cluster nor one with the right to make this call. Notes a client with a
+/// token of its own at the request.
+async fn let_in(State(door): State<Door>, mut request: Request, next: Next) -> Response {
     let shown = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let shown = shown.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default();
+    let shown = shown.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default().to_owned();
     if bool::from(shown.as_bytes().ct_eq(door.token.as_bytes())) {
-        next.run(request).await
-    } else {
-        (StatusCode::UNAUTHORIZED, "the token is missing or wrong").into_response()
+        return next.run(request).await;
     }
+    let known = tokio::task::spawn_blocking(move || door.clients.client(&shown)).await;
+    let client = match known {
+        Ok(Ok(Some(client))) => client,
+        Ok(Ok(None)) => return (StatusCode::UNAUTHORIZED, "the token is missing or wrong").into_response(),
+        Ok(Err(refusal)) => return (StatusCode::INTERNAL_SERVER_ERROR, refusal.to_string()).into_response(),
+        Err(error) => return (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    };
+    let lacks = match needed(request.uri().path()) {
+        Some(right) => client.lacks(right),
+        None => Some(format!("the token {} is not that of a part of the cluster", client.name)),
+    };
+    if let Some(words) = lacks {
+        return (StatusCode::FORBIDDEN, words).into_response();
+    }
+    request.extensions_mut().insert(client);
+    next.run(request).await
 }
 
 async fn take(State(door): State<Door>, Said(asks): Said<Take>) -> Response {
@@ -145,12 +164,33 @@ async fn pause(State(door): State<Door>, Said(paused): Said<Paused>) -> Response
 }
 
 /// Passes a call on to the engine.
-async fn relay(State(door): State<Door>, uri: axum::http::Uri, headers: HeaderMap, body: Bytes) -> Response {
+async fn relay(
+    State(door): State<Door>,
+    client: Option<Extension<Client>>,
+    uri: axum::http::Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let body = match client {
+        Some(Extension(client)) if uri.path().ends_with("/land") => match in_name_of(&client, &body) {
+            Ok(body) => body,
+            Err((status, words)) => return (status, words).into_response(),
+        },
+        _ => body.to_vec(),
+    };
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    match door.placement.client.relay(uri.path().trim_start_matches('/'), kind, body.to_vec()).await {
+    match door.placement.client.relay(uri.path().trim_start_matches('/'), kind, body).await {
         Ok((status, body)) => (StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY), body).into_response(),
         Err(fault) => failed(&fault),
     }
+}
+
+/// What a client gives to a run, in its name.
+fn in_name_of(client: &Client, body: &[u8]) -> Result<Vec<u8>, (StatusCode, String)> {
+    let wrong = |error: serde_json::Error| (StatusCode::BAD_REQUEST, error.to_string());
+    let landing = serde_json::from_slice(body).map_err(wrong)?;
+    let landing = stamped(client, landing).map_err(|words| (StatusCode::FORBIDDEN, words))?;
+    serde_json::to_vec(&landing).map_err(wrong)
 }
 
 /// A call of the engine.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use callsheet_app::ClientRight;
 use callsheet_core::events::{self, Event, LogEntry};
 use callsheet_core::nouns::{RunId, Settings, Slug};
 use callsheet_runtime::driver::{Followed, HostedRun};
@@ -122,7 +123,7 @@ impl Host {
     pub async fn land(&self, id: &RunId, head: Option<Head>, landing: Landing) -> Result<Landed, HostFault> {
         let slot = self.slot(id);
         let mut slot = slot.lock().await;
-        let Landing { first, returned, messages, asked, rests } = landing;
+        let Landing { first, returned, messages, asked, rests, client } = landing;
         // After a fault the run may be ahead of its log, so it is not put back.
         let known = slot.folded.take().filter(|known| head.as_ref().is_some_and(|head| known.stamp == head.stamp));
         let mut folded = match (known, &head) {
@@ -136,6 +137,12 @@ impl Host {
         };
         if head.as_ref().is_some_and(|head| head.stamp != folded.stamp) {
             return Err(HostFault::Again(format!("the log of {id} changed while it was read")));
+        }
+        if let (Some(client), Some(Asked::Reopen { settings, .. })) = (&client, &asked)
+            && folded.run.run().settings() != &**settings
+            && let Some(words) = client.lacks(ClientRight::Approve)
+        {
+            return Err(HostFault::Refused(format!("with other settings: {words}")));
         }
         let before = head.is_some().then(|| folded.summary()).flatten();
         self.prepare(id, &slot.store, &mut folded, asked.as_ref()).await?;

@@ -20,6 +20,7 @@ mod live;
 mod objects;
 mod placement;
 mod remote;
+mod rights;
 mod serve;
 mod summary;
 mod worker;

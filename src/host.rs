@@ -95,11 +95,6 @@ impl Host for Program {
 
     /// Resumes a run like `callsheet resume RUN --plain`.
     fn start(&self, run: &RunId) -> Result<String, Refusal> {
-        #[cfg(feature = "cluster")]
-        if let Some(on) = &self.setup.on {
-            on.resume(run).map_err(|fault| Refusal::internal(fault.to_string(), ""))?;
-            return Ok(format!("the cluster at {} resumed run {run}", on.address()));
-        }
         let command = &self.setup.command;
         let failed = |error: std::io::Error| {
             Refusal::internal(

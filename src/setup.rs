@@ -1,6 +1,7 @@
 //! The basis of a command: the project, the user's folders, the configuration and the store.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -197,6 +198,15 @@ impl Setup {
         (!places.is_empty()).then(|| {
             format!("this project was at {from} before, and its runs are kept for that place; take them over: {call} runs --adopt")
         })
+    }
+
+    /// The flags with which another process of this program has the same runs. Its project is named if `named`.
+    pub fn place_flags(&self, named: bool) -> Vec<OsString> {
+        let project = named.then(|| [OsString::from("-C"), self.project.as_os_str().to_owned()]);
+        let flags = project.into_iter().flatten();
+        #[cfg(feature = "cluster")]
+        let flags = flags.chain(self.on.iter().flat_map(|on| [OsString::from("--on"), on.address().into()]));
+        flags.collect()
     }
 
     /// Whether the person named the project folder.

@@ -89,7 +89,7 @@ impl RunStarter for Starter {
     fn start(&self, what: NewRun) -> Result<RunId, Refusal> {
         let (of_run, input) = given(what)?;
         let place = self.room()?;
-        let mut arguments: Vec<OsString> = vec!["-C".into(), self.setup.project.clone().into()];
+        let mut arguments = self.setup.place_flags(true);
         arguments.extend(of_run);
         let (run, mut driver) = begun(Driver::start(&arguments, input.as_deref())?)?;
         // The record has everything that the process reports from now on, so its messages are dropped. The driver is

@@ -29,7 +29,9 @@ pub(super) fn acp(cli: &Cli) -> Result<Exit, Failure> {
     }
     let runtime = super::runtime()?;
     runtime.block_on(async {
-        let served = callsheet_acp::serve(Arc::new(Folders { verbose: cli.verbose, log: cli.log.clone() })).await;
+        let served =
+            callsheet_acp::serve(Arc::new(Folders { on: cli.on.clone(), verbose: cli.verbose, log: cli.log.clone() }))
+                .await;
         served.map_err(|error| Failure::usage(format!("the editor does not speak ACP: {error}"), ""))
     })?;
     Ok(Exit::Complete)
@@ -37,6 +39,7 @@ pub(super) fn acp(cli: &Cli) -> Result<Exit, Failure> {
 
 /// Opens the project folders that an editor names.
 struct Folders {
+    on: Option<String>,
     verbose: u8,
     log: Option<PathBuf>,
 }
@@ -46,7 +49,7 @@ impl Workplace for Folders {
         let cli = Cli {
             command: None,
             project: Some(folder.to_owned()),
-            on: None,
+            on: self.on.clone(),
             json: false,
             log: self.log.clone(),
             verbose: self.verbose,
@@ -88,7 +91,7 @@ impl Project for Opened {
     }
 
     fn drive(&self, work: &Work) -> Result<Box<dyn Driving>, String> {
-        let mut arguments: Vec<OsString> = vec!["-C".into(), self.setup.project.clone().into()];
+        let mut arguments = self.setup.place_flags(true);
         let mut add = |words: &[&str]| arguments.extend(words.iter().map(OsString::from));
         let text = match work {
             Work::Request { name, text } => {

@@ -59,11 +59,8 @@ fn typed() -> Result<String, Failure> {
 
 /// Carries out a command for a named run, from the screen.
 pub(super) fn attend_command(setup: &Setup, words: &[&str]) -> Result<Exit, Failure> {
-    let project = setup.is_named().then(|| [OsString::from("-C"), setup.project.as_os_str().to_owned()]);
-    let project = project.into_iter().flatten();
-    #[cfg(feature = "cluster")]
-    let project = project.chain(setup.on.iter().flat_map(|on| [OsString::from("--on"), on.address().into()]));
-    let arguments: Vec<OsString> = project.chain(words.iter().map(OsString::from)).collect();
+    let place = setup.place_flags(setup.is_named()).into_iter();
+    let arguments: Vec<OsString> = place.chain(words.iter().map(OsString::from)).collect();
     attend_to(setup, &arguments, None, false)
 }
 

@@ -73,7 +73,7 @@ fn program(setup: &Setup, arguments: &ClusterUpArgs) -> Result<PathBuf, Failure>
         return Err(Failure::usage(what, format!("name the program restate-server with --engine or {PROGRAM}")));
     }
     let path = std::env::var_os("PATH");
-    match installed(named.as_deref(), &setup.folders.data.join("engine"), path.as_deref()) {
+    match installed(named.as_deref(), &setup.folders.engine(), path.as_deref()) {
         Installed::Found(program) => Ok(program),
         Installed::Missing { command } => Err(Failure::internal(
             "the engine of clusters, Restate, is not installed",

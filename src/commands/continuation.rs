@@ -5,10 +5,10 @@ use std::sync::Arc;
 use callsheet_app::{Stage, result_of_tree};
 use callsheet_core::record::Outcome;
 use callsheet_runtime::driver::{ResumeKind, withdraw};
-use callsheet_runtime::ports::{RunSummary, Store};
+use callsheet_runtime::ports::{Asked, RunSummary, Store};
 
 use crate::cli::{ContinueArgs, Exit, Failure};
-use crate::setup::{Setup, find_run, recorded};
+use crate::setup::{Setup, find_run, recorded, store_failure};
 use crate::term::{one_line, outcome_words};
 
 use super::drive::drive_failure;
@@ -51,7 +51,10 @@ pub(super) fn continuation(setup: &Setup, arguments: &ContinueArgs) -> Result<Ex
 /// Withdraws a follow-up that has no list yet.
 fn take_back(setup: &Setup, store: &Arc<dyn Store>, found: &RunSummary) -> Result<Exit, Failure> {
     let id = &found.run;
-    let outcome = withdraw(store, &setup.project, id).map_err(|fault| drive_failure(&fault, id))?;
+    let outcome = match store.hosting() {
+        Some(hosting) => hosting.ask(id, Asked::Withdraw, None).map_err(store_failure)?.before,
+        None => withdraw(store, &setup.project, id).map_err(|fault| drive_failure(&fault, id))?,
+    };
     let Some(outcome) = outcome else {
         let what = format!("run {id} has no follow-up to withdraw");
         return Err(Failure::usage(what, "you can withdraw a follow-up only while it has no task list"));

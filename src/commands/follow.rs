@@ -51,6 +51,7 @@ impl Follower {
     /// The streamed text of calls in progress, from the process that drives the run. Reading it also tells that
     /// process that somebody is looking.
     pub fn streams(&mut self) -> Vec<LiveText> {
-        self.owner.as_deref().map(|owner| self.live.read(owner)).unwrap_or_default()
+        let Some(owner) = &self.owner else { return Vec::new() };
+        self.store.hosting().map_or_else(|| self.live.read(owner), |hosting| hosting.writing(&self.id))
     }
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use callsheet_app::RunView;
-use callsheet_cluster::RemoteStore;
-use callsheet_core::nouns::RunId;
+use callsheet_app::{LocalRuns, Refusal, RunView};
+use callsheet_core::nouns::{RunId, Settings};
 use callsheet_runtime::driver::ResumeKind;
+use callsheet_runtime::ports::{Asked, InboxMessage};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{ClusterCommand, Command, Exit, Failure, TemplateCommand, WorkArgs};
@@ -16,6 +16,8 @@ use super::drive::{Front, last_words};
 
 /// How often the record is read.
 const LOOK: Duration = Duration::from_millis(100);
+/// How many looks at the record there are for each look at the sheet.
+const SHEET_EVERY: u32 = 5;
 
 /// The commands about clusters themselves.
 pub(super) fn dispatch(setup: Setup, command: &Command) -> Result<Exit, Failure> {
@@ -33,6 +35,12 @@ pub(super) fn refuse_others(setup: &Setup, command: &Command) -> Result<(), Fail
         Command::Template(TemplateCommand::Run(arguments)) => is_plain(&arguments.work) && arguments.branch.is_none(),
         Command::Approve(_) | Command::Deny(_) => true,
         Command::Show(_) | Command::Cancel(_) | Command::Watch(_) | Command::Report(_) => true,
+        Command::Drop(_) | Command::Fork(_) | Command::Undo(_) => true,
+        #[cfg(feature = "page")]
+        Command::Serve(_) => true,
+        #[cfg(feature = "mcp")]
+        Command::Mcp(_) => true,
+        Command::Continue(arguments) => is_plain(&arguments.work),
         Command::Cluster(ClusterCommand::Workers) => true,
         Command::Runs(arguments) => arguments.adopt.is_none(),
         Command::Resume(arguments) => is_plain(&arguments.work),
@@ -44,7 +52,7 @@ pub(super) fn refuse_others(setup: &Setup, command: &Command) -> Result<(), Fail
     }
     Err(Failure::usage(
         "this command, or one of its flags, does not work with --on yet",
-        "these do: run, template run, show, runs, watch, approve, deny, resume, retry, cancel, report",
+        "these do: run, template run, show, runs, watch, approve, deny, resume, continue, retry, drop, fork, undo, cancel, report, serve, mcp, acp",
     ))
 }
 
@@ -53,22 +61,23 @@ fn is_plain(work: &WorkArgs) -> bool {
     work.record.is_none() && work.replay.is_none() && work.reuse.is_none()
 }
 
-/// Lets a run that rests go on, and shows it. `run` is the run as recorded.
-pub(super) fn resume(
+/// Lets a run that rests go on with these settings and what a person wrote into its sheet, and shows it. `run` is the run
+/// as recorded.
+pub(super) async fn go_on(
     setup: &Setup,
-    remote: &RemoteStore,
-    work: &WorkArgs,
-    id: &RunId,
+    front: &Front,
     run: RunView,
-    how: &ResumeKind,
+    id: &RunId,
+    how: ResumeKind,
+    settings: Settings,
 ) -> Result<Exit, Failure> {
-    if *how != ResumeKind::Resume {
-        return Err(Failure::usage("follow-ups do not work with --on yet", ""));
+    let edited = setup.runs().edit_to_give(id)?;
+    let store = setup.store()?;
+    if let Some(hosting) = store.hosting() {
+        let asked = Asked::Reopen { how, settings: Box::new(settings) };
+        hosting.ask(id, asked, edited).map_err(store_failure)?;
     }
-    let front = Front::new(setup, work);
-    front.begin_with(&run);
-    remote.resume(id).map_err(|fault| store_failure(fault.into()))?;
-    super::runtime()?.block_on(follow(setup, &front, run, id))
+    follow(setup, front, run, id).await
 }
 
 /// Shows a run of a cluster until it ends or waits for somebody who is not there. The run goes on without this process.
@@ -78,6 +87,7 @@ pub(super) async fn follow(setup: &Setup, front: &Front, mut run: RunView, id: &
     front.listen_for_interrupt(stop.clone(), format!("{} cancel {id}", setup.command));
     front.begins(id);
     let store = setup.store()?;
+    let mut sheet = SheetGiver::new(setup.runs());
     loop {
         let (store, next) = (std::sync::Arc::clone(&store), run.cursor().0.saturating_add(1));
         let asked = id.clone();
@@ -87,6 +97,9 @@ pub(super) async fn follow(setup: &Setup, front: &Front, mut run: RunView, id: &
             let broken = |reject| Failure::internal(format!("entry {} does not fit: {reject}", entry.n), "");
             run.take(&entry).map_err(broken)?;
             run.show_to(&*front.observer, &entry);
+        }
+        if let Some(refusal) = sheet.look(id, &run) {
+            tell!("{refusal}");
         }
         let is_watched = relay::viewer_left().is_some_and(|left| !left.is_cancelled());
         if let Some(outcome) = run.about().outcome.or_else(|| run.only_asks().filter(|_| !is_watched)) {
@@ -100,5 +113,44 @@ pub(super) async fn follow(setup: &Setup, front: &Front, mut run: RunView, id: &
                 return Ok(Exit::Cancelled);
             }
         }
+    }
+}
+
+/// Gives what a person writes into the sheet of a run to the cluster, while this process shows the run. A text counts once
+/// it was the same in two looks, because editors write in pieces.
+pub(super) struct SheetGiver {
+    runs: LocalRuns,
+    looks: u32,
+    seen: Option<String>,
+    given: Option<String>,
+}
+
+impl SheetGiver {
+    pub fn new(runs: LocalRuns) -> Self {
+        Self { runs, looks: 0, seen: None, given: None }
+    }
+
+    /// Looks at the sheet now and then, and gives it. Returns why it was not given.
+    pub fn look(&mut self, id: &RunId, run: &RunView) -> Option<Refusal> {
+        self.looks = self.looks.wrapping_add(1);
+        if !self.looks.is_multiple_of(SHEET_EVERY) {
+            return None;
+        }
+        let text = self.runs.edited_text(id, run).ok().flatten();
+        if text.is_none() || text == self.given {
+            self.seen = None;
+        } else if text == self.seen {
+            self.given = text;
+            return self.give(id).err();
+        } else {
+            self.seen = text;
+        }
+        None
+    }
+
+    fn give(&self, id: &RunId) -> Result<(), Refusal> {
+        let Some(text) = self.runs.edit_to_give(id)? else { return Ok(()) };
+        self.runs.store()?.post(id, &InboxMessage::Edit { text }.into())?;
+        Ok(())
     }
 }

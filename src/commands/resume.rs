@@ -98,13 +98,15 @@ pub(super) fn resume_run(
     run: RunView,
     how: ResumeKind,
 ) -> Result<Exit, Failure> {
-    #[cfg(feature = "cluster")]
-    if let Some(remote) = &setup.on {
-        return super::on_cluster::resume(setup, remote, work, id, run, &how);
-    }
     let front = Front::new(setup, work);
     // The settings of the run's start stay, unless this command sets others.
     let given = setup.config.given();
+    #[cfg(feature = "cluster")]
+    if setup.on.is_some() && how == ResumeKind::Resume && given.values.is_empty() {
+        front.begin_with(&run);
+        let settings = run.about().settings.clone();
+        return super::runtime()?.block_on(super::on_cluster::go_on(setup, &front, run, id, how, settings));
+    }
     let mut settings = given.over(run.about().settings).map_err(config_failure)?;
     settings.plan_only &= how == ResumeKind::Resume && !run.about().has_list;
     let tree = run.about().tree.cloned();
@@ -126,6 +128,11 @@ pub(super) fn resume_run(
             settings.limits.max_cost_usd = held.or(settings.limits.max_cost_usd);
             settings
         };
+        #[cfg(feature = "cluster")]
+        if setup.on.is_some() {
+            let settings = change(run.about().settings.clone());
+            return super::on_cluster::go_on(setup, &front, run, id, how, settings).await;
+        }
         let session = reopen(&services, id, run.into_run(), how, change).map_err(|fault| match &fault {
             // Nothing of the follow-up is recorded yet, so only the same command repeats it.
             fault if follows_up => {

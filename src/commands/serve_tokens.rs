@@ -1,6 +1,6 @@
 //! `serve tokens`: lists, makes and revokes tokens for programs (spec 11.22).
 
-use callsheet_web::ClientRight;
+use callsheet_app::ClientRight;
 
 use crate::cli::{Exit, Failure, TokenRight, TokensAddArgs, TokensArgs, TokensCommand};
 use crate::config::TokenList;

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use callsheet_app::RunView;
 use callsheet_core::nouns::RunId;
+#[cfg(feature = "cluster")]
+use callsheet_runtime::ports::Signal;
 use callsheet_runtime::ports::{Observer, RunSummary};
 use callsheet_tui::{Leave, News, Wire};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -19,6 +21,8 @@ use super::attend::attend_command;
 use super::follow::Follower;
 use super::front::ignores_hangup;
 use super::lines::watch_lines;
+#[cfg(feature = "cluster")]
+use super::on_cluster::SheetGiver;
 use super::viewer::viewer;
 
 /// How often the record is read.
@@ -61,7 +65,16 @@ pub(super) fn watch_screen(setup: &Setup, id: &RunId, mut driver: Option<Driver>
         std::thread::spawn(move || pass_on(messages, &wire, &last_words))
     });
     let follower = Follower::new(setup, Arc::clone(&store), id);
-    let mut teller = Teller { follower, wire, driven: None, silent: true };
+    let mut teller = Teller {
+        follower,
+        wire,
+        driven: None,
+        silent: true,
+        // A driver looks at the sheet itself.
+        #[cfg(feature = "cluster")]
+        sheet: (setup.on.is_some() && driver.is_none())
+            .then(|| (SheetGiver::new(setup.runs()), id.clone(), RunView::default())),
+    };
     teller.tell();
     std::thread::spawn(move || teller.go_on());
     let left = callsheet_tui::watch(viewer(setup, id, pid), news, term::colours()).map_err(screen_failure)?;
@@ -127,6 +140,9 @@ struct Teller {
     wire: Arc<Wire>,
     driven: Option<bool>,
     silent: bool,
+    /// Gives edits of the sheet to the cluster of the run.
+    #[cfg(feature = "cluster")]
+    sheet: Option<(SheetGiver, RunId, RunView)>,
 }
 
 impl Teller {
@@ -136,7 +152,16 @@ impl Teller {
         let (driven, is_fresh) = self.follower.owner();
         let mut listens = true;
         for entry in self.follower.entries() {
+            #[cfg(feature = "cluster")]
+            if let Some((_, _, run)) = &mut self.sheet {
+                // The screen itself reports a faulty record.
+                let _faulty = run.take(&entry);
+            }
             listens &= self.wire.tell(News::Entry(Box::new(entry)));
+        }
+        #[cfg(feature = "cluster")]
+        if let Some(refusal) = self.sheet.as_mut().and_then(|(sheet, id, run)| sheet.look(id, run)) {
+            self.wire.see(&Signal::Notice(&refusal.to_string()));
         }
         let streams = self.follower.streams();
         let was_silent = std::mem::replace(&mut self.silent, streams.is_empty());

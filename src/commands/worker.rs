@@ -6,9 +6,11 @@ use std::io::Read;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use callsheet_cluster::{ClusterFault, Offer, Project, Serving, Worker, WorkerSlots, serve, work};
-use callsheet_core::nouns::{RunId, Settings};
+use callsheet_app::Host;
+use callsheet_cluster::{ClusterFault, Offer, Project, Serving, Worker, WorkerSlots, WorkerTexts, serve, work};
+use callsheet_core::nouns::{RunId, Settings, Slug};
 use callsheet_models::config::{ProcessEnvironment, usable};
+use callsheet_runtime::grants::GrantedThing;
 use callsheet_runtime::ports::{Observer, Store, Unattended};
 use callsheet_runtime::services::Services;
 use callsheet_runtime::transport_policy::Slots;
@@ -16,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Exit, Failure, OpenArgs, WorkerArgs};
 use crate::cluster_door::{ClusterDoor, keep_token, token_for};
+use crate::config::TokenList;
 use crate::models::{Choice, Models, Tape, provider_settings, provider_slots};
 use crate::setup::Setup;
 use crate::term::Notices;
@@ -34,6 +37,7 @@ pub(super) fn worker(setup: Setup, arguments: &WorkerArgs) -> Result<Exit, Failu
     keep_token(&token);
     let failed = |fault: ClusterFault| Failure::usage(fault.to_string(), "");
     let slots = WorkerSlots::new(&arguments.at, &token, &process).map_err(failed)?;
+    let texts = WorkerTexts::default();
     let worker = Worker {
         address: arguments.at.clone(),
         token,
@@ -41,8 +45,9 @@ pub(super) fn worker(setup: Setup, arguments: &WorkerArgs) -> Result<Exit, Failu
         process,
         offer: offer(&setup, arguments),
         slots: slots.clone(),
+        texts: texts.clone(),
         blobs: folder.join(TEXTS),
-        project: Arc::new(Workplace { setup, slots: Slots::shared(Arc::new(slots)), models: Mutex::default() }),
+        project: Arc::new(Workplace { setup, slots: Slots::shared(Arc::new(slots)), texts, models: Mutex::default() }),
     };
     until_stopped(arguments.attached, async |stop| {
         let (name, at) = (worker.name.clone(), worker.address.clone());
@@ -72,9 +77,10 @@ pub(super) fn dispatcher(setup: Setup) -> Result<Exit, Failure> {
         engine: folder.join("engine"),
         listen: door.listen(),
         token: door.token().to_owned(),
+        clients: Arc::new(TokenList::new(&setup.folders, &setup.project)),
         blobs: folder.join(TEXTS),
         slots: slots.clone(),
-        project: Arc::new(Workplace { setup, slots, models: Mutex::default() }),
+        project: Arc::new(Workplace { setup, slots, texts: WorkerTexts::default(), models: Mutex::default() }),
     };
     until_stopped(true, async |stop| {
         let ready = move || tell!("the dispatcher serves at {}", door.address());
@@ -112,6 +118,7 @@ where
 struct Workplace {
     setup: Setup,
     slots: Slots,
+    texts: WorkerTexts,
     /// Models by the name of the model that a run began with. Runs share them.
     models: Mutex<BTreeMap<String, Arc<Models>>>,
 }
@@ -131,7 +138,7 @@ impl Workplace {
     }
 
     async fn built(&self, run: &RunId, settings: &Settings, store: Arc<dyn Store>) -> Result<Services, Failure> {
-        let observer: Arc<dyn Observer> = Arc::new(Notices);
+        let observer: Arc<dyn Observer> = self.texts.observer(run, Arc::new(Notices));
         let open = OpenArgs::default();
         let Some(name) = &settings.model else {
             return without_model(&self.setup, observer, store, run, settings, &open);
@@ -146,5 +153,9 @@ impl Workplace {
 impl Project for Workplace {
     async fn services(&self, run: &RunId, settings: &Settings, store: Arc<dyn Store>) -> Result<Services, String> {
         self.built(run, settings, store).await.map_err(|failure| format!("{}; {}", failure.what, failure.advice))
+    }
+
+    fn grant(&self, what: GrantedThing, only: Option<(RunId, Slug)>) -> Result<String, String> {
+        self.setup.program().grant(what, only).map_err(|refusal| refusal.to_string())
     }
 }

@@ -56,6 +56,11 @@ impl Folders {
         [&self.state, &self.config]
     }
 
+    /// The folder with the engine of clusters.
+    pub fn engine(&self) -> PathBuf {
+        self.data.join("engine")
+    }
+
     /// The folder with downloaded embedded models.
     pub fn models(&self) -> PathBuf {
         self.data.join("models")

@@ -1,14 +1,13 @@
-//! The tokens of programs that may use `serve` (spec 11.22): a file in the user's state folder, which no command and no
+//! The tokens of programs and people that may use `serve` (spec 11.22) or the cluster of the project (spec 15.17): a file in the user's state folder, which no command and no
 //! project can write. It holds hashes, so nobody can use what stands in it.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use callsheet_app::{Refusal, new_key};
+use callsheet_app::{Client, ClientRight, Clients, KnownClient, Refusal, new_key};
 use callsheet_core::nouns::BlobId;
 use callsheet_runtime::paths::{create_private_folder, private};
 use callsheet_runtime::ports::{Clock, SystemClock};
-use callsheet_web::{Client, ClientRight, Clients, KnownClient};
 use serde::{Deserialize, Serialize};
 
 use super::Folders;

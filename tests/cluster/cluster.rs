@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use callsheet_cluster::RemoteStore;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -133,6 +134,11 @@ impl Cluster {
     pub fn token(&self) -> String {
         let door = std::fs::read(self.project.store().join("cluster/door.json")).unwrap();
         serde_json::from_slice::<Value>(&door).unwrap()["token"].as_str().unwrap().to_owned()
+    }
+
+    /// The runs, as a client sees them.
+    pub fn store(&self) -> RemoteStore {
+        RemoteStore::new(&self.on, Some(&self.token())).unwrap()
     }
 
     /// The processes that `cluster up` started, by what they are.

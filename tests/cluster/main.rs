@@ -3,6 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 mod cluster;
+mod control;
+mod faces;
+mod live;
+mod rights;
 mod same;
 #[path = "../it/support/mod.rs"]
 #[allow(unused, reason = "each test binary uses its part")]
@@ -12,14 +16,18 @@ mod workers;
 
 use std::path::{Path, PathBuf};
 
+use callsheet::config::Folders;
+use callsheet_cluster::{Installed, installed};
 use libtest_mimic::{Arguments, Trial};
+
+use crate::support::control::CHECKS;
 
 /// A test and its name.
 ///
-/// covers: 15.1, 15.2, 15.3, 15.4, 15.5, 15.8, 15.9, 15.10, 15.11, 15.12
+/// covers: 15.1, 15.2, 15.3, 15.4, 15.5, 15.8, 15.9, 15.10, 15.11, 15.12, 15.13, 15.14, 15.15, 15.16, 15.17
 type Test = (&'static str, fn(&Path));
 
-const TESTS: [Test; 15] = [
+const TESTS: [Test; 26] = [
     ("an_approved_sheet_ends_as_it_does_locally", same::an_approved_sheet),
     ("a_template_ends_as_it_does_locally", same::a_template),
     ("a_late_result_of_an_earlier_attempt_is_refused", same::a_late_result),
@@ -35,34 +43,50 @@ const TESTS: [Test; 15] = [
     ("a_worker_that_comes_takes_its_share", workers::an_added_worker),
     ("the_slots_of_a_provider_hold_over_workers", workers::common_slots),
     ("whoever_has_not_the_token_is_refused", workers::an_unknown_token),
+    ("an_edit_of_the_file_is_given_with_an_answer", control::an_edited_file),
+    ("a_follow_up_goes_on_and_is_withdrawn", control::a_follow_up),
+    ("commands_change_a_run_and_others_are_refused", control::the_verbs),
+    ("two_people_have_rights_of_their_own", rights::two_people),
+    ("streamed_text_reaches_who_watches", live::streamed_text),
+    ("an_edit_is_given_while_a_command_shows_the_run", live::an_edit_while_shown),
+    ("an_edit_with_errors_holds_what_it_changes", live::an_edit_with_errors_holds),
+    ("hooks_are_told_of_tasks_and_the_end", live::hooks),
+    ("programs_use_runs_over_http", faces::the_interface_for_programs),
+    ("programs_use_runs_over_mcp", faces::the_mcp_server),
+    ("texts_are_kept_as_every_store_keeps_them", control::texts),
 ];
 
 fn main() {
     let arguments = Arguments::from_args();
     let found = engine();
-    if found.is_none() && !arguments.list {
-        let folder = support::root().join("target/engine");
-        eprintln!(
-            "skipped: the engine of clusters is not installed. Install it: npm install --prefix '{}' \
-             @restatedev/restate-server-linux-x64@1.7, or name its program in CALLSHEET_ENGINE",
-            folder.display()
-        );
-    }
-    let trial = |(name, test): Test| {
+    let found = match found {
+        Installed::Found(program) => Some(program),
+        Installed::Missing { command } => {
+            if !arguments.list {
+                eprintln!(
+                    "skipped: the engine of clusters is not installed. Install it: {command}, or name its program in \
+                     CALLSHEET_ENGINE"
+                );
+            }
+            None
+        }
+    };
+    let trial = |name: &str, test: Box<dyn Fn(&Path) + Send>| {
         let engine = found.clone();
         let run = move || {
-            engine.as_deref().map(test);
+            engine.iter().for_each(|engine| test(engine));
             Ok(())
         };
         Trial::test(name, run).with_ignored_flag(found.is_none())
     };
-    libtest_mimic::run(&arguments, TESTS.into_iter().map(trial).collect()).exit();
+    let own = TESTS.into_iter().map(|(name, test)| trial(name, Box::new(test)));
+    let common = CHECKS.into_iter().map(|check| trial(check.0, Box::new(move |engine| control::check(engine, check))));
+    libtest_mimic::run(&arguments, own.chain(common).collect()).exit();
 }
 
-/// The program of the engine.
-fn engine() -> Option<PathBuf> {
+/// The program of the engine, where the command `cluster up` looks for it.
+fn engine() -> Installed {
     let named = std::env::var_os("CALLSHEET_ENGINE").map(PathBuf::from);
-    let own =
-        support::root().join("target/engine/node_modules/@restatedev/restate-server-linux-x64/bin/restate-server");
-    named.into_iter().chain([own]).find(|program| program.is_file())
+    let folder = Folders::from_environment().map(|folders| folders.engine()).unwrap_or_default();
+    installed(named.as_deref(), &folder, std::env::var_os("PATH").as_deref())
 }

@@ -37,7 +37,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("callsheet-telemetry", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
     ("callsheet-sim", &["callsheet-core", "callsheet-format", "callsheet-runtime", "callsheet-store"]),
     ("callsheet-app", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
-    ("callsheet-cluster", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
+    ("callsheet-cluster", &["callsheet-app", "callsheet-core", "callsheet-format", "callsheet-runtime"]),
     ("callsheet-report", &["callsheet-app", "callsheet-core", "callsheet-format", "callsheet-runtime"]),
     ("callsheet-tui", &["callsheet-app", "callsheet-core", "callsheet-format", "callsheet-runtime"]),
     (

@@ -167,7 +167,7 @@ fn a_run_lives_from_its_start_to_its_answer() {
     assert!(approved > 0 && answered.len() == approved, "each approval counts once: {answered:?}");
     assert!(answered.iter().all(|fact| fact["by"] == json!({"api": "bot"})), "{answered:?}");
     let shown = garden.expect(0, &["report", "-o", "-", "--format", "html"]).out;
-    assert!(shown.contains("by the program bot, which may approve"), "{shown}");
+    assert!(shown.contains("by bot, whose token may approve"), "{shown}");
 }
 
 /// The ids of events in a stream of server-sent events, up to a number of them.

@@ -16,6 +16,7 @@ mod e2e_clients;
 mod e2e_clone;
 mod e2e_commands;
 mod e2e_context;
+mod e2e_control;
 mod e2e_dist;
 mod e2e_documents;
 mod e2e_edges;

@@ -3,6 +3,7 @@
 //! which folds the entries from [`RunControl::watch`]. This crate knows neither terminals nor HTTP.
 
 mod answer;
+mod clients;
 mod command;
 mod control;
 mod host;
@@ -15,6 +16,7 @@ mod view;
 mod words;
 
 pub use answer::{answer_text, join_json, joined_results, results_json, run_folder};
+pub use clients::{Client, ClientRight, Clients, KnownClient};
 pub use command::{Arrival, HunkRanges, Order, Receipt, RunCommand, WordCount, new_key};
 pub use control::{RunControl, SheetCheck, SheetIssue, Started};
 pub use host::Host;

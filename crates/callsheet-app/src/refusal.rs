@@ -90,6 +90,7 @@ impl From<StoreFault> for Refusal {
 fn store_advice(fault: &StoreFault) -> (Kind, &'static str) {
     let advice = match fault {
         StoreFault::Locked { .. } => "wait for it, or stop it with `callsheet cancel`",
+        StoreFault::Refused(_) => return (Kind::Usage, ""),
         StoreFault::NoRun(_) => return (Kind::Usage, "`callsheet runs` lists all runs"),
         StoreFault::Full(_) => "free some disk space, then run `callsheet resume`; everything recorded so far is safe",
         StoreFault::TooNew { .. } => "use a newer Callsheet",

@@ -1,11 +1,13 @@
 //! What the parts of a cluster say to each other, as JSON. Every type here is a message that an older or newer process
 //! may have written: fields are only added, each with a default.
 
+use callsheet_app::Client;
 use callsheet_core::events::{Event, LogEntry};
-use callsheet_core::nouns::RunId;
+use callsheet_core::nouns::{RunId, Slug};
 use callsheet_core::record::EffectKey;
 use callsheet_runtime::driver::{Begun, Needs, Returned};
-use callsheet_runtime::ports::{Posted, RunSummary};
+use callsheet_runtime::grants::GrantedThing;
+use callsheet_runtime::ports::{Answered, Asked, Posted, RunSummary};
 use serde::{Deserialize, Serialize};
 
 use crate::limits::OwnSlots;
@@ -33,6 +35,9 @@ pub(crate) struct Head {
     /// The attempts in flight.
     #[serde(default)]
     pub attempts: Vec<u64>,
+    /// Whether it is new and waits to be told to go on.
+    #[serde(default)]
+    pub rests: bool,
 }
 
 /// What is given to a run.
@@ -47,10 +52,19 @@ pub(crate) struct Landing {
     /// Messages of people.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<Posted>,
-    /// Whether a run that rests goes on.
+    /// What somebody asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Asked>,
+    /// Whether a new run waits to be told to go on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub resume: bool,
+    pub rests: bool,
+    /// Who gives it. `None` stands for somebody with the token of the cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<Client>,
 }
+
+/// What became of what was asked, or why it was not done. `None` if nothing was asked.
+pub(crate) type Answer = Option<Result<Answered, String>>;
 
 /// What follows from a landing.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -63,6 +77,12 @@ pub(crate) struct Landed {
     pub attempts: Vec<u64>,
     /// The name of the new state.
     pub stamp: String,
+    /// Whether it is new and waits to be told to go on.
+    #[serde(default)]
+    pub rests: bool,
+    /// What became of what was asked.
+    #[serde(default)]
+    pub answer: Answer,
     /// The run in the list of runs, if that changed.
     pub summary: Option<RunSummary>,
 }
@@ -184,6 +204,16 @@ pub(crate) struct Unperformed {
     pub begun: bool,
     /// Why.
     pub why: String,
+}
+
+/// Something to allow.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Grant {
+    /// What.
+    pub what: GrantedThing,
+    /// The only task that may. `None` stands for the project.
+    #[serde(default)]
+    pub only: Option<(RunId, Slug)>,
 }
 
 /// A part of a log.

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-use crate::calls::{Head, Landing, Pages, RUN};
+use crate::calls::{Answer, Head, Landing, Pages, RUN};
 use crate::fault::ClusterFault;
 
 /// How long a connection may take to open.
@@ -107,7 +107,7 @@ impl Client {
     }
 
     /// Gives something to a run. Returns when the run has recorded it.
-    pub async fn land(&self, run: &RunId, landing: &Landing) -> Result<(), ClusterFault> {
+    pub async fn land(&self, run: &RunId, landing: &Landing) -> Result<Answer, ClusterFault> {
         self.call(&format!("{RUN}/{}/land", segment(run.as_str())), landing).await.map_err(|fault| named(fault, run))
     }
 
@@ -159,6 +159,7 @@ impl Client {
             StatusCode::GONE => ClusterFault::NoRun(run()),
             StatusCode::CONFLICT => ClusterFault::RunExists(run()),
             StatusCode::LOCKED => ClusterFault::Replaced,
+            StatusCode::FORBIDDEN => ClusterFault::NoRight(message),
             StatusCode::UNAUTHORIZED => ClusterFault::NoEntry(self.address.clone()),
             StatusCode::NOT_FOUND | StatusCode::BAD_GATEWAY => {
                 ClusterFault::Unreachable { address: self.address.clone(), why: format!("it is not ready ({message})") }

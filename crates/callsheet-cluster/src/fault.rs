@@ -20,6 +20,9 @@ pub enum ClusterFault {
          token into CALLSHEET_CLUSTER_TOKEN"
     )]
     NoEntry(String),
+    /// The token has not the right to do this. The message says which.
+    #[error("{0}")]
+    NoRight(String),
     /// Another process has taken over the name of this worker.
     #[error("another worker has taken over the name of this one; give one of them another with --name")]
     Replaced,
@@ -49,6 +52,7 @@ impl From<ClusterFault> for StoreFault {
     fn from(fault: ClusterFault) -> Self {
         match fault {
             ClusterFault::NoRun(run) => Self::NoRun(run),
+            ClusterFault::NoRight(words) => Self::Refused(words),
             fault => Self::Remote(fault.to_string()),
         }
     }

@@ -5,11 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use callsheet_app::ClientRight;
 use callsheet_core::events::{self, Event, LogEntry};
-use callsheet_core::nouns::{RunId, Settings};
-use callsheet_runtime::driver::HostedRun;
+use callsheet_core::nouns::{RunId, Settings, Slug};
+use callsheet_runtime::driver::{Followed, HostedRun};
 use callsheet_runtime::fault::DriveFault;
-use callsheet_runtime::ports::{RunSummary, Store, StoreFault};
+use callsheet_runtime::grants::GrantedThing;
+use callsheet_runtime::ports::{Asked, RunSummary, Store, StoreFault};
 use callsheet_runtime::services::Services;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio_util::sync::CancellationToken;
@@ -32,6 +34,12 @@ pub trait Project: Send + Sync {
     /// # Errors
     /// Why the run cannot be performed here, in words for a person.
     async fn services(&self, run: &RunId, settings: &Settings, store: Arc<dyn Store>) -> Result<Services, String>;
+
+    /// Allows something to the workers, or only to a task of a run. Returns what was granted, in words.
+    ///
+    /// # Errors
+    /// Why it was not granted, in words for a person.
+    fn grant(&self, what: GrantedThing, only: Option<(RunId, Slug)>) -> Result<String, String>;
 }
 
 /// Why a landing did not happen.
@@ -67,7 +75,7 @@ impl From<StoreFault> for HostFault {
 pub(crate) struct Host {
     client: Client,
     pub blobs: Arc<BlobFolder>,
-    project: Arc<dyn Project>,
+    pub project: Arc<dyn Project>,
     runs: Mutex<BTreeMap<RunId, Kept>>,
     uses: AtomicU64,
 }
@@ -87,6 +95,8 @@ struct Slot {
 struct Folded {
     run: HostedRun,
     services: Arc<Services>,
+    /// The settings of the services.
+    settings: Settings,
     stamp: String,
     started_at: u64,
     /// The pages of the log that are folded.
@@ -95,7 +105,7 @@ struct Folded {
 
 impl Folded {
     fn summary(&self) -> Option<RunSummary> {
-        summary(self.run.run(), self.started_at)
+        summary(self.run.run(), self.run.is_at_rest(), self.started_at)
     }
 }
 
@@ -113,7 +123,7 @@ impl Host {
     pub async fn land(&self, id: &RunId, head: Option<Head>, landing: Landing) -> Result<Landed, HostFault> {
         let slot = self.slot(id);
         let mut slot = slot.lock().await;
-        let Landing { first, returned, messages, resume } = landing;
+        let Landing { first, returned, messages, asked, rests, client } = landing;
         // After a fault the run may be ahead of its log, so it is not put back.
         let known = slot.folded.take().filter(|known| head.as_ref().is_some_and(|head| known.stamp == head.stamp));
         let mut folded = match (known, &head) {
@@ -128,14 +138,26 @@ impl Host {
         if head.as_ref().is_some_and(|head| head.stamp != folded.stamp) {
             return Err(HostFault::Again(format!("the log of {id} changed while it was read")));
         }
+        if let (Some(client), Some(Asked::Reopen { settings, .. })) = (&client, &asked)
+            && folded.run.run().settings() != &**settings
+            && let Some(words) = client.lacks(ClientRight::Approve)
+        {
+            return Err(HostFault::Refused(format!("with other settings: {words}")));
+        }
         let before = head.is_some().then(|| folded.summary()).flatten();
+        self.prepare(id, &slot.store, &mut folded, asked.as_ref()).await?;
         slot.store.begin(messages);
         if head.is_none() {
             let events = first.into_iter().map(|entry| (entry.at, entry.event)).collect();
             let recorded = folded.run.record_first(&folded.services, events);
             recorded.map_err(|fault| HostFault::Refused(fault.to_string()))?;
+            if rests {
+                folded.run.rest();
+            }
         }
-        let begun = folded.run.land(&folded.services, returned, resume).await?;
+        let landed = folded.run.land(&folded.services, returned, asked).await;
+        slot.store.set_log(Vec::new());
+        let Followed { begun, answer } = landed?;
         slot.store.persist_staged()?;
         let entries = slot.store.take_appended();
         if !entries.is_empty() {
@@ -146,10 +168,43 @@ impl Host {
             begun,
             attempts: folded.run.attempts().collect(),
             stamp: folded.stamp.clone(),
+            rests: folded.run.is_at_rest(),
             summary: folded.summary().filter(|now| is_news(before.as_ref(), now)),
+            answer,
         };
-        slot.folded = Some(folded);
+        // What was refused may have left services behind that are not those of the run.
+        slot.folded = (!matches!(landed.answer, Some(Err(_)))).then_some(folded);
         Ok(landed)
+    }
+
+    /// Gets what an answer needs: the services for new settings, or the log.
+    async fn prepare(
+        &self,
+        id: &RunId,
+        store: &Arc<HostedStore>,
+        folded: &mut Folded,
+        asked: Option<&Asked>,
+    ) -> Result<(), HostFault> {
+        match asked {
+            Some(Asked::Reopen { settings, .. }) if **settings != folded.settings => {
+                let services = self.services(id, store, settings).await;
+                // Its client hears at once why the run cannot go on like that.
+                folded.services = services.map_err(|fault| HostFault::Refused(fault.to_string()))?;
+                folded.settings = (**settings).clone();
+            }
+            Some(Asked::Undo { .. }) => store.set_log(self.client.log(id, 0).await?.1),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Tells people about what a landing recorded. `stamp` is the state that it recorded.
+    pub async fn show(&self, id: &RunId, stamp: &str) {
+        let slot = self.slot(id);
+        let mut slot = slot.lock().await;
+        if let Some(Folded { run, services, .. }) = slot.folded.as_mut().filter(|folded| folded.stamp == stamp) {
+            run.show(services);
+        }
     }
 
     /// Performs a job, and returns the events of its result. `None` if the run does not wait for it.
@@ -161,7 +216,7 @@ impl Host {
             if !slot.folded.as_ref().is_some_and(waits) {
                 let known = slot.folded.take();
                 let folded = match known {
-                    Some(known) => self.caught_up(&job.run, known).await,
+                    Some(known) => self.caught_up(&job.run, &slot.store, known).await,
                     None => self.fold(&job.run, &slot.store).await,
                 };
                 slot.folded = Some(folded.map_err(|fault| Unperformed { begun: false, why: fault.to_string() })?);
@@ -186,7 +241,10 @@ impl Host {
         store.set_log(entries);
         let folded = self.begin(id, store, started_at, settings).await;
         store.set_log(Vec::new());
-        let folded = folded?;
+        let mut folded = folded?;
+        if head.rests {
+            folded.run.rest();
+        }
         if folded.run.position() != head.position {
             let (found, recorded) = (folded.run.position(), head.position);
             return Err(HostFault::Again(format!("the log of {id} has {found} of {recorded} entries")));
@@ -195,10 +253,15 @@ impl Host {
     }
 
     /// Folds what was recorded since.
-    async fn caught_up(&self, id: &RunId, mut known: Folded) -> Result<Folded, HostFault> {
+    async fn caught_up(&self, id: &RunId, store: &Arc<HostedStore>, mut known: Folded) -> Result<Folded, HostFault> {
         let (head, entries) = self.client.log(id, known.pages).await?;
+        let settings = settings_of(&entries).filter(|settings| *settings != known.settings);
         known.run.catch_up(entries)?;
         (known.stamp, known.pages) = (head.stamp, head.pages);
+        if let Some(settings) = settings {
+            known.services = self.services(id, store, &settings).await?;
+            known.settings = settings;
+        }
         Ok(known)
     }
 
@@ -211,11 +274,19 @@ impl Host {
         settings: Option<Settings>,
     ) -> Result<Folded, HostFault> {
         let settings = settings.ok_or_else(|| HostFault::Refused(format!("the log of {id} has no beginning")))?;
-        let as_store: Arc<dyn Store> = Arc::clone(store) as Arc<dyn Store>;
-        let services = self.project.services(id, &settings, as_store).await.map_err(HostFault::Again)?;
-        let services = Arc::new(services);
+        let services = self.services(id, store, &settings).await?;
         let run = HostedRun::open(&services, id)?;
-        Ok(Folded { run, services, stamp: String::new(), started_at, pages: 0 })
+        Ok(Folded { run, services, settings, stamp: String::new(), started_at, pages: 0 })
+    }
+
+    async fn services(
+        &self,
+        id: &RunId,
+        store: &Arc<HostedStore>,
+        settings: &Settings,
+    ) -> Result<Arc<Services>, HostFault> {
+        let as_store: Arc<dyn Store> = Arc::clone(store) as Arc<dyn Store>;
+        self.project.services(id, settings, as_store).await.map(Arc::new).map_err(HostFault::Again)
     }
 
     fn slot(&self, id: &RunId) -> Arc<AsyncMutex<Slot>> {

@@ -57,7 +57,7 @@ impl Landings {
             let (returned, tell): (Vec<Returned>, Vec<_>) =
                 together.into_iter().map(|waiting| (waiting.returned, waiting.tell)).unzip();
             let landed = self.client.land(&run, &Landing { returned, ..Landing::default() }).await;
-            let landed = landed.map_err(|fault| fault.to_string());
+            let landed = landed.map(drop).map_err(|fault| fault.to_string());
             for tell in tell {
                 // The worker may have gone; the run has its result.
                 let _gone = tell.send(landed.clone());

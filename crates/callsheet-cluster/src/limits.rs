@@ -287,7 +287,8 @@ mod tests {
     async fn a_new_dispatcher_hears_of_held_slots_before_it_gives_any() {
         let limits = limits();
         let (asking, telling) = (slot("second", 1), slot("first", 1));
-        let (asked, ()) = tokio::join!(limits.ask(&asking), limits.note("first", &has(1, &[1])));
+        let held = has(1, &[1]);
+        let (asked, ()) = tokio::join!(limits.ask(&asking), limits.note("first", &held));
         assert!(!asked.slot);
         tokio::time::sleep(HEAR).await;
         assert!(!limits.ask(&asking).await.slot, "the first one has it");

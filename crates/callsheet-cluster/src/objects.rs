@@ -10,7 +10,7 @@ use callsheet_runtime::ports::{RunSummary, StoreFault};
 use restate_sdk::context::RequestTarget;
 use restate_sdk::prelude::*;
 
-use crate::calls::{ALL, Head, INDEX, Job, Landed, Landing, Pages, WORK};
+use crate::calls::{ALL, Answer, Head, INDEX, Job, Landed, Landing, Pages, WORK};
 use crate::desk::End;
 use crate::host::{Host, HostFault};
 use crate::placement::Placement;
@@ -50,7 +50,7 @@ pub(crate) struct RunObject(pub Arc<Host>);
 )]
 impl RunObject {
     #[handler]
-    async fn land(&self, ctx: ObjectContext<'_>, Json(landing): Json<Landing>) -> Result<(), HandlerError> {
+    async fn land(&self, ctx: ObjectContext<'_>, Json(landing): Json<Landing>) -> Result<Json<Answer>, HandlerError> {
         let id = RunId::new(ctx.key());
         let head = ctx.get::<Json<Head>>(HEAD).await?.map(Json::into_inner);
         match (&head, landing.first.is_empty()) {
@@ -61,13 +61,13 @@ impl RunObject {
         let (host, run, known) = (Arc::clone(&self.0), id.clone(), head.clone());
         let landed =
             ctx.run(move || async move { landed(host, run, known, landing).await }).name("land").await?.into_inner();
-        let Landed { entries, begun, attempts, stamp, summary } = landed;
+        let Landed { entries, begun, attempts, stamp, rests, answer, summary } = landed;
         let is_first = head.is_none();
         let head = head.unwrap_or_default();
         if let Some(last) = entries.last() {
             let position = last.n;
             ctx.set(&page(head.pages), Json(entries));
-            ctx.set(HEAD, Json(Head { position, pages: head.pages + 1, stamp, attempts }));
+            ctx.set(HEAD, Json(Head { position, pages: head.pages + 1, stamp: stamp.clone(), attempts, rests }));
         }
         for begun in begun {
             let key = format!("{id}/{}", begun.attempt);
@@ -86,7 +86,10 @@ impl RunObject {
                 note.send();
             }
         }
-        Ok(())
+        // The landing is recorded, so people may see what it says.
+        let (host, runtime) = (Arc::clone(&self.0), tokio::runtime::Handle::current());
+        tokio::task::spawn_blocking(move || runtime.block_on(host.show(&id, &stamp))).await?;
+        Ok(Json(answer))
     }
 
     #[handler]

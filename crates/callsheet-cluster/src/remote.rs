@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use callsheet_core::events::LogEntry;
-use callsheet_core::nouns::{BlobId, RunId};
-use callsheet_runtime::ports::{Lock, Posted, RunSummary, Store, StoreFault};
+use callsheet_core::nouns::{BlobId, RunId, Slug};
+use callsheet_runtime::grants::GrantedThing;
+use callsheet_runtime::ports::{
+    Answered, Asked, Hosting, InboxMessage, LiveText, Lock, Posted, RunSummary, Store, StoreFault,
+};
 
-use crate::calls::{ALL, BLOBS, INDEX, Landing};
+use crate::calls::{ALL, Answer, BLOBS, Grant, INDEX, Landing};
 use crate::client::{Blocking, Client};
 use crate::desk::WorkerView;
-use crate::door::WORKERS;
+use crate::door::{GRANT, LOOK, WORKERS};
 use crate::fault::ClusterFault;
 
 /// The runs of a cluster. A client may begin a run, read all, and leave messages. Only the cluster drives runs.
@@ -37,14 +40,6 @@ impl RemoteStore {
         self.calls.address()
     }
 
-    /// Lets a run that rests go on.
-    ///
-    /// # Errors
-    /// There is no such run, or the cluster does not respond.
-    pub fn resume(&self, run: &RunId) -> Result<(), ClusterFault> {
-        self.land(run, Landing { resume: true, ..Landing::default() })
-    }
-
     /// The workers of the cluster.
     ///
     /// # Errors
@@ -53,7 +48,7 @@ impl RemoteStore {
         self.calls.wait(|client| async move { client.ask(WORKERS).await })
     }
 
-    fn land(&self, run: &RunId, landing: Landing) -> Result<(), ClusterFault> {
+    fn land(&self, run: &RunId, landing: Landing) -> Result<Answer, ClusterFault> {
         let run = run.clone();
         self.calls.wait(move |client| async move { client.land(&run, &landing).await })
     }
@@ -65,6 +60,14 @@ impl RemoteStore {
             Err(ClusterFault::NoRun(_)) => Ok(false),
             Err(fault) => Err(fault),
         }
+    }
+
+    /// Records the first entries of a run, after the texts that they name.
+    fn begin(&self, run: &RunId, entries: &[LogEntry], rests: bool) -> Result<(), StoreFault> {
+        let staged = std::mem::take(&mut *self.staged.lock().unwrap_or_else(PoisonError::into_inner));
+        staged.values().try_for_each(|bytes| self.put_blob(bytes).map(drop))?;
+        self.land(run, Landing { first: entries.to_vec(), rests, ..Landing::default() })?;
+        Ok(())
     }
 
     fn read_only(&self) -> StoreFault {
@@ -97,9 +100,7 @@ impl Store for RemoteStore {
         if facts.first().is_none_or(|first| first.n != 1) {
             return Err(self.read_only());
         }
-        let staged = std::mem::take(&mut *self.staged.lock().unwrap_or_else(PoisonError::into_inner));
-        staged.values().try_for_each(|bytes| self.put_blob(bytes).map(drop))?;
-        Ok(self.land(&lock.run, Landing { first: facts.to_vec(), ..Landing::default() })?)
+        self.begin(&lock.run, facts, false)
     }
 
     fn read(&self, run: &RunId, from: u64) -> Result<Vec<LogEntry>, StoreFault> {
@@ -114,7 +115,8 @@ impl Store for RemoteStore {
     }
 
     fn post(&self, run: &RunId, message: &Posted) -> Result<(), StoreFault> {
-        Ok(self.land(run, Landing { messages: vec![message.clone()], ..Landing::default() })?)
+        self.land(run, Landing { messages: vec![message.clone()], ..Landing::default() })?;
+        Ok(())
     }
 
     fn messages(&self, _lock: &Lock) -> Result<Vec<(u64, Posted)>, StoreFault> {
@@ -163,5 +165,40 @@ impl Store for RemoteStore {
         } else {
             Err(StoreFault::Broken(format!("the text {id} is damaged in the cluster")))
         }
+    }
+
+    fn hosting(&self) -> Option<&dyn Hosting> {
+        Some(self)
+    }
+}
+
+impl Hosting for RemoteStore {
+    fn place(&self) -> String {
+        format!("the cluster at {}", self.calls.address())
+    }
+
+    fn ask(&self, run: &RunId, asked: Asked, edited: Option<String>) -> Result<Answered, StoreFault> {
+        let messages = edited.into_iter().map(|text| InboxMessage::Edit { text }.into()).collect();
+        let answer = self.land(run, Landing { asked: Some(asked), messages, ..Landing::default() })?;
+        answer.unwrap_or_else(|| Ok(Answered::default())).map_err(StoreFault::Refused)
+    }
+
+    fn record(&self, run: &RunId, entries: &[LogEntry]) -> Result<(), StoreFault> {
+        self.begin(run, entries, true)
+    }
+
+    fn writing(&self, run: &RunId) -> Vec<LiveText> {
+        let run = run.clone();
+        let written = self.calls.wait(move |client| async move { client.call(LOOK, &run).await });
+        written.unwrap_or_else(|fault| {
+            tracing::debug!(%fault, "streamed text cannot be read");
+            Vec::new()
+        })
+    }
+
+    fn grant(&self, what: &GrantedThing, only: Option<&(RunId, Slug)>) -> Result<String, StoreFault> {
+        let grant = Grant { what: what.clone(), only: only.cloned() };
+        let granted = self.calls.wait(move |client| async move { client.call(GRANT, &grant).await })?;
+        Result::map_err(granted, StoreFault::Refused)
     }
 }

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use callsheet_app::Clients;
 use callsheet_runtime::transport_policy::Slots;
 use restate_sdk::endpoint::Endpoint;
 use tokio::net::TcpListener;
@@ -26,6 +27,8 @@ pub struct Serving {
     pub listen: SocketAddr,
     /// What everybody shows.
     pub token: String,
+    /// Those with tokens of their own.
+    pub clients: Arc<dyn Clients>,
     /// The folder with the texts of all runs.
     pub blobs: PathBuf,
     /// How many calls each provider takes at the same time, from all workers together.
@@ -39,10 +42,10 @@ pub struct Serving {
 /// # Errors
 /// The address cannot be used, or the engine does not respond.
 pub async fn serve(serving: Serving, ready: impl FnOnce(), stop: CancellationToken) -> Result<(), ClusterFault> {
-    let Serving { engine, listen, token, blobs, slots, project } = serving;
+    let Serving { engine, listen, token, clients, blobs, slots, project } = serving;
     let sockets = Sockets::of(&engine)?;
     let client = sockets.runs()?;
-    let host = Arc::new(Host::new(client.clone(), Arc::new(BlobFolder::new(&blobs)), project));
+    let host = Arc::new(Host::new(client.clone(), Arc::new(BlobFolder::new(&blobs)), Arc::clone(&project)));
     let placement = Placement::new(client, slots);
     let endpoint = Endpoint::builder()
         .bind(RunObject(Arc::clone(&host)))
@@ -53,7 +56,7 @@ pub async fn serve(serving: Serving, ready: impl FnOnce(), stop: CancellationTok
     let listener = TcpListener::bind(listen)
         .await
         .map_err(|error| ClusterFault::Machine { what: listen.to_string(), why: error.to_string() })?;
-    let door = Door { token: token.as_str().into(), placement, endpoint };
+    let door = Door { token: token.as_str().into(), clients, placement, project, streams: Arc::default(), endpoint };
     let served = tokio::spawn(async move { axum::serve(listener, router(door)).await });
     register(&sockets, listen, &token, &stop).await?;
     ready();

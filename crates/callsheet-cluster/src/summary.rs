@@ -9,7 +9,7 @@ use callsheet_runtime::ports::RunSummary;
 const OWNER: &str = "the cluster";
 
 /// The run as the list shows it. `None` before it has begun.
-pub(crate) fn summary(run: &Run, started_at: u64) -> Option<RunSummary> {
+pub(crate) fn summary(run: &Run, rests: bool, started_at: u64) -> Option<RunSummary> {
     let request = run.prompt().lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let (ended, totals) = (run.outcome(), run.totals());
     Some(RunSummary {
@@ -18,9 +18,9 @@ pub(crate) fn summary(run: &Run, started_at: u64) -> Option<RunSummary> {
         started_at,
         changed_at: run.now_ms(),
         facts: run.last_fact(),
-        outcome: ended.or_else(|| only_asks(run)),
+        outcome: ended.or_else(|| only_asks(run).filter(|_| !rests)),
         cost_usd: (totals.unpriced_calls == 0).then_some(totals.cost_usd),
-        owner: ended.is_none().then(|| OWNER.to_owned()),
+        owner: (ended.is_none() && !rests).then(|| OWNER.to_owned()),
     })
 }
 

@@ -15,6 +15,7 @@ use crate::door::{DONE, LEAVE, TAKE};
 use crate::fault::ClusterFault;
 use crate::host::{Host, Project};
 use crate::limits::WorkerSlots;
+use crate::live::WorkerTexts;
 
 /// How long a worker waits before it calls a dispatcher again that does not respond.
 const AGAIN: Duration = Duration::from_millis(300);
@@ -35,6 +36,8 @@ pub struct Worker {
     pub offer: Offer,
     /// The slots of providers, which its services use.
     pub slots: WorkerSlots,
+    /// What its calls stream, which its services tell.
+    pub texts: WorkerTexts,
     /// The folder with the texts of all runs.
     pub blobs: PathBuf,
     /// Models, tools and the project.
@@ -47,8 +50,17 @@ struct Live {
     cancel: CancellationToken,
 }
 
+struct AbortOnDrop(tokio::task::JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 struct Hands {
     host: Host,
+    texts: WorkerTexts,
     process: String,
     live: Mutex<BTreeMap<Key, Live>>,
 }
@@ -58,10 +70,11 @@ struct Hands {
 /// # Errors
 /// The token is wrong, or another worker has taken over the name.
 pub async fn work(worker: Worker, ready: impl FnOnce(), stop: CancellationToken) -> Result<(), ClusterFault> {
-    let Worker { address, token, name, process, offer, slots, blobs, project } = worker;
+    let Worker { address, token, name, process, offer, slots, texts, blobs, project } = worker;
     let client = Client::new(&address, Some(&token))?;
     let host = Host::new(client.clone(), Arc::new(BlobFolder::new(&blobs)), project);
-    let hands = Arc::new(Hands { host, process: process.clone(), live: Mutex::default() });
+    let speaks = AbortOnDrop(tokio::spawn(texts.clone().speak(client.clone(), process.clone())));
+    let hands = Arc::new(Hands { host, texts, process: process.clone(), live: Mutex::default() });
     let mut ready = Some(ready);
     loop {
         let has = hands.live().iter().map(|(key, live)| (key.clone(), live.number)).collect();
@@ -87,6 +100,7 @@ pub async fn work(worker: Worker, ready: impl FnOnce(), stop: CancellationToken)
             }
         }
     }
+    drop(speaks);
     // If this does not arrive, the dispatcher notices the silence.
     let _silent = tokio::time::timeout(GOODBYE, client.call::<bool>(LEAVE, &process)).await;
     Ok(())
@@ -116,6 +130,7 @@ impl Hands {
             let result = performed
                 .await
                 .unwrap_or_else(|error| Err(Unperformed { begun: true, why: format!("the work crashed: {error}") }));
+            hands.texts.ended(&job.run, &job.effect);
             hands.give(job, number, result, &cancel).await;
             let mut live = hands.live();
             if live.get(&key).is_some_and(|live| live.number == number) {

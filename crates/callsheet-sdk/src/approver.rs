@@ -57,7 +57,7 @@ pub enum Decision {
 /// ```
 #[async_trait]
 pub trait Approver: Send + Sync {
-    /// Its name in the record: `approved by the program NAME, which may approve`.
+    /// Its name in the record: `approved by NAME, whose token may approve`.
     fn name(&self) -> &str;
 
     /// Decides about a gate: tasks that want to change something, a change with its diff, or a command.

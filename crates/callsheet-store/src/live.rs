@@ -25,9 +25,6 @@ const PERIOD: Duration = Duration::from_millis(500);
 /// A viewer that has not looked for this long no longer watches.
 const LOOKED: Duration = Duration::from_secs(5);
 
-/// How many bytes of a call's text are passed on: the last ones.
-const KEPT: usize = 4 * 1_024;
-
 /// The files of a run, in a folder that only this user can read.
 #[derive(Debug)]
 struct Place {
@@ -136,16 +133,7 @@ impl LiveWriter {
 
     fn streamed(&self, key: &CallKey, text: &str) {
         let mut state = self.shared.state();
-        let call = state.calls.entry(key.clone()).or_insert_with(|| LiveText {
-            key: key.clone(),
-            text: String::new(),
-            count: 0,
-        });
-        call.text.push_str(text);
-        call.count += text.chars().count() as u64;
-        if call.text.len() > 4 * KEPT {
-            keep_last(&mut call.text);
-        }
+        state.calls.entry(key.clone()).or_insert_with(|| LiveText::new(key)).push(text);
         if state.writing.is_none() {
             let (shared, place) = (Arc::clone(&self.shared), Arc::clone(&self.place));
             let spawned =
@@ -243,20 +231,11 @@ impl Shared {
             return None;
         }
         state.changed = false;
-        let mut calls: Vec<LiveText> = state.calls.values().cloned().collect();
-        drop(state);
-        calls.iter_mut().for_each(|call| keep_last(&mut call.text));
-        Some(calls)
+        Some(state.calls.values().map(LiveText::last).collect())
     }
 
     fn rest(&self) {
         let waits = |state: &mut State| !state.ended;
         let _rested = self.news.wait_timeout_while(self.state(), PERIOD, waits);
     }
-}
-
-fn keep_last(text: &mut String) {
-    let first = text.len().saturating_sub(KEPT);
-    let from = (first..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    text.drain(..from);
 }

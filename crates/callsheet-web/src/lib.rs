@@ -14,6 +14,7 @@ mod piece;
 mod record;
 mod server;
 
-pub use api::{Client, ClientRight, Clients, KnownClient, PREFIX, RUNS, api, openapi};
+pub use api::{PREFIX, RUNS, api, openapi};
+pub use callsheet_app::{Client, ClientRight, Clients, KnownClient};
 pub use guard::Guard;
 pub use server::{Listeners, listen, router, serve};

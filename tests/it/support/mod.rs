@@ -1,6 +1,7 @@
 //! Shared by the tests about the source tree itself.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub mod control;
 pub mod garden;
 pub mod killed;
 #[cfg(feature = "mcp")]

@@ -46,10 +46,15 @@ pub(super) fn fork(runs: &LocalRuns, id: &RunId, at: Option<&str>) -> Result<Rec
     if let Some(LogEntry { event: Event::RunStarted(started), .. }) = entries.first_mut() {
         started.run = fresh.clone();
     }
-    let lock = store.lock(&fresh)?;
-    let written = store.append(&lock, &entries);
-    store.unlock(&lock)?;
-    written?;
+    match store.hosting() {
+        Some(hosting) => hosting.record(&fresh, &entries)?,
+        None => {
+            let lock = store.lock(&fresh)?;
+            let written = store.append(&lock, &entries);
+            store.unlock(&lock)?;
+            written?;
+        }
+    }
     let mut notes = vec![format!("resume it: callsheet resume {fresh}")];
     if !changed.is_empty() {
         let files: Vec<String> = changed.into_iter().collect();

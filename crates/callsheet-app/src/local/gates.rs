@@ -264,7 +264,7 @@ impl Asked {
         let mut told = Vec::new();
         for (what, task) in wanted {
             let of_task = task.map(|task| (self.found.run.clone(), task));
-            let line = runs.host.grant(what, of_task)?;
+            let line = runs.grant(what, of_task)?;
             if !told.contains(&line) {
                 told.push(line);
             }

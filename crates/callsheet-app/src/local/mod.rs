@@ -1,4 +1,4 @@
-//! The runs of a project on this machine.
+//! The runs of a project, on this machine or on a cluster.
 
 mod find;
 mod fork;
@@ -14,11 +14,13 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use callsheet_core::events::LogEntry;
-use callsheet_core::nouns::{BlobId, RunId};
+use callsheet_core::nouns::{BlobId, RunId, Slug};
 use callsheet_core::record::Gate;
 use callsheet_core::symbols::Coloured;
+use callsheet_runtime::driver::ResumeKind;
 use callsheet_runtime::effects::gate_view;
-use callsheet_runtime::ports::{GateView, InboxMessage, LiveText, Posted, RunSummary, Store};
+use callsheet_runtime::grants::GrantedThing;
+use callsheet_runtime::ports::{Asked, GateView, InboxMessage, LiveText, Posted, RunSummary, Store};
 use callsheet_runtime::shown::Shown;
 
 use crate::answer::answer_text;
@@ -32,7 +34,7 @@ pub use find::{find_run, recorded};
 pub use gates::{Standing, asked_about, standing};
 pub use undo::undo_lines;
 
-/// The runs of a project on this machine.
+/// The runs of a project: those of this machine, or of the cluster that its store stands for.
 pub struct LocalRuns {
     host: Arc<dyn Host>,
     store: OnceLock<Arc<dyn Store>>,
@@ -70,6 +72,32 @@ impl LocalRuns {
     /// The edited file has errors or cannot be read.
     pub fn take_in(&self, found: &RunSummary, run: &RunView) -> Result<bool, Refusal> {
         sheet::take_in(self, found, run)
+    }
+
+    /// Allows something, on this machine or where the cluster of the runs is. Returns what was granted, in words.
+    fn grant(&self, what: GrantedThing, only: Option<(RunId, Slug)>) -> Result<String, Refusal> {
+        match self.store()?.hosting() {
+            Some(hosting) => hosting.grant(&what, only.as_ref()).map_err(Refusal::from),
+            None => self.host.grant(what, only),
+        }
+    }
+
+    /// The text of the plan file of a run, if it differs from what `run` says that the run wrote or read.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn edited_text(&self, id: &RunId, run: &RunView) -> Result<Option<String>, Refusal> {
+        sheet::edited_text(self, id, run)
+    }
+
+    /// The text of the plan file of a run on a cluster, if a person edited it and the run has not read it. A run of this
+    /// machine reads its file by itself.
+    ///
+    /// # Errors
+    /// The file or the record cannot be read.
+    pub fn edit_to_give(&self, run: &RunId) -> Result<Option<String>, Refusal> {
+        let (store, found) = self.found(run)?;
+        if store.hosting().is_none() { Ok(None) } else { sheet::edit_to_give(self, &store, &found) }
     }
 
     /// Whether the plan file of a run was edited.
@@ -190,7 +218,8 @@ impl RunControl for LocalRuns {
     }
 
     fn writing(&self, run: &RunId, owner: &str) -> Vec<LiveText> {
-        self.host.writing(run, owner)
+        let Ok(store) = self.store() else { return Vec::new() };
+        store.hosting().map_or_else(|| self.host.writing(run, owner), |hosting| hosting.writing(run))
     }
 
     fn colours(&self, path: &str, text: &str) -> Vec<Coloured> {
@@ -206,9 +235,15 @@ impl RunControl for LocalRuns {
     }
 
     fn resume(&self, run: &RunId) -> Result<Receipt, Refusal> {
-        let (_, found) = self.found(run)?;
+        let (store, found) = self.found(run)?;
         if let Some(owner) = &found.owner {
             return Err(Refusal::usage(format!("run {run} is running already ({owner})"), ""));
+        }
+        if let Some(hosting) = store.hosting() {
+            let settings = Box::new(recorded(&store, &found)?.run.about().settings.clone());
+            let edited = sheet::edit_to_give(self, &store, &found)?;
+            hosting.ask(run, Asked::Reopen { how: ResumeKind::Resume, settings }, edited)?;
+            return Ok(Receipt::done(run, format!("{} resumed run {run}", hosting.place())));
         }
         self.host.start(run).map(|words| Receipt::done(run, words))
     }

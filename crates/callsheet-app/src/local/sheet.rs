@@ -1,13 +1,16 @@
 //! Reads the plan file of a run after a person edited it.
 
+use std::sync::Arc;
+
 use callsheet_core::events::{self, Event, ListOrigin, LogEntry};
 use callsheet_core::issue::Severity;
 use callsheet_core::nouns::{BlobId, RunId};
 use callsheet_runtime::driver;
+use callsheet_runtime::fault::InputFault;
 use callsheet_runtime::paths::Workspace;
-use callsheet_runtime::ports::RunSummary;
+use callsheet_runtime::ports::{InboxMessage, RunSummary, Store};
 use callsheet_runtime::runfiles::{RunFileFault, RunFiles};
-use callsheet_runtime::sheetfile::{is_edited, preview_edit};
+use callsheet_runtime::sheetfile::{is_edited, is_of_person, preview_edit};
 use callsheet_runtime::shown::{Shown, edited};
 
 use super::{LocalRuns, Ordered, recorded};
@@ -34,11 +37,48 @@ fn of_drive(fault: &callsheet_runtime::fault::DriveFault, id: &RunId) -> Refusal
 }
 
 pub(super) fn take_in(runs: &LocalRuns, found: &RunSummary, run: &RunView) -> Result<bool, Refusal> {
+    let store = runs.store()?;
+    if store.hosting().is_some() {
+        let text = edit_to_give(runs, &store, found)?;
+        let edit = text.map(|text| store.post(&found.run, &InboxMessage::Edit { text }.into()));
+        return Ok(edit.transpose()?.is_some());
+    }
     if found.owner.is_some() || !run.run().may_edit() || !edited_on_disk(runs, &found.run, run)? {
         return Ok(false);
     }
     let services = runs.host.reading(runs.store()?, &found.run, run.about().settings)?;
     driver::apply_edit_if_idle(&services, &found.run).map_err(|fault| of_drive(&fault, &found.run))
+}
+
+/// The edited plan file of a run on a cluster. What the cluster wrote is recorded before it is written, so the file is
+/// read before the record.
+pub(super) fn edit_to_give(
+    runs: &LocalRuns,
+    store: &Arc<dyn Store>,
+    found: &RunSummary,
+) -> Result<Option<String>, Refusal> {
+    let files = files(runs, &found.run)?;
+    let Some(file) = files.sheet().map_err(|fault| unusable(&fault))? else { return Ok(None) };
+    let run = recorded(store, found)?.run;
+    if !is_of_person(run.run(), &file) {
+        return Ok(None);
+    }
+    let text = String::from_utf8_lossy(&file.bytes).into_owned();
+    let found = check(runs, &run, &text)?.issues.into_iter().filter(|issue| issue.severity == Severity::Error);
+    let path = files.directory().join("sheet.md").display().to_string();
+    let lines: Vec<String> =
+        found.map(|issue| format!("{path}:{}:{}: {}", issue.line, issue.column, issue.words)).collect();
+    if !lines.is_empty() {
+        return Err(of_drive(&InputFault::EditedSheet(lines).into(), run.about().id.unwrap_or(&RunId::new(""))));
+    }
+    Ok(Some(text))
+}
+
+/// The text of the plan file if it differs from what `run` says that the run wrote or read.
+pub(super) fn edited_text(runs: &LocalRuns, id: &RunId, run: &RunView) -> Result<Option<String>, Refusal> {
+    let file = files(runs, id)?.sheet().map_err(|fault| unusable(&fault))?;
+    let edited = file.filter(|file| is_of_person(run.run(), file));
+    Ok(edited.map(|file| String::from_utf8_lossy(&file.bytes).into_owned()))
 }
 
 /// Whether the plan file differs from what the run wrote.
@@ -47,6 +87,9 @@ pub(super) fn edited_on_disk(runs: &LocalRuns, id: &RunId, run: &RunView) -> Res
 }
 
 pub(super) fn text(runs: &LocalRuns, run: &RunView) -> Result<String, Refusal> {
+    if runs.store()?.hosting().is_some() {
+        return Ok(run.plan_text());
+    }
     let found = files(runs, named(run)?)?.sheet().map_err(|fault| unusable(&fault))?;
     Ok(found.map_or_else(|| run.plan_text(), |file| String::from_utf8_lossy(&file.bytes).into_owned()))
 }
@@ -80,6 +123,12 @@ pub(super) fn save(runs: &Ordered<'_>, id: &RunId, seen: &str, text: &str) -> Re
         return Err(Refusal::usage(what, "copy your text, reload the page, and edit again"));
     }
     let run = recorded(&store, &found)?.run;
+    if store.hosting().is_some() {
+        let effect = faultless(runs, &run, text)?;
+        let text = edited(&run.plan_text(), Shown::text, text);
+        runs.post(&store, &found, &[InboxMessage::Edit { text }])?;
+        return Ok(saved(id, "the run has it", &effect));
+    }
     let files = files(runs, id)?;
     let on_disk = files.sheet().map_err(|fault| unusable(&fault))?.map(|file| file.bytes);
     let is_seen = on_disk.as_deref().is_none_or(|bytes| same_text(bytes, seen));
@@ -87,10 +136,7 @@ pub(super) fn save(runs: &Ordered<'_>, id: &RunId, seen: &str, text: &str) -> Re
         let what = format!("somebody else edited {}/sheet.md meanwhile", files.directory().display());
         return Err(Refusal::usage(what, "copy your text, reload the page, and edit again"));
     }
-    let check = check(runs, &run, text)?;
-    if check.issues.iter().any(|issue| issue.severity == Severity::Error) {
-        return Err(Refusal::usage("the sheet has errors; nothing was saved", "fix the lines below"));
-    }
+    let effect = faultless(runs, &run, text)?;
     let as_it_was = on_disk.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
     files.write_sheet(&edited(&as_it_was, Shown::text, text)).map_err(|fault| unusable(&fault))?;
     if found.owner.is_none() {
@@ -101,8 +147,21 @@ pub(super) fn save(runs: &Ordered<'_>, id: &RunId, seen: &str, text: &str) -> Re
     } else {
         "it takes effect when the run resumes"
     };
-    let effect = if check.effect.is_empty() { String::new() } else { format!(" {}", check.effect) };
-    Ok(Receipt::done(id, format!("Saved; {counts}.{effect}")))
+    Ok(saved(id, counts, &effect))
+}
+
+/// What an edit changes, in words.
+fn faultless(runs: &LocalRuns, run: &RunView, text: &str) -> Result<String, Refusal> {
+    let check = check(runs, run, text)?;
+    if check.issues.iter().any(|issue| issue.severity == Severity::Error) {
+        return Err(Refusal::usage("the sheet has errors; nothing was saved", "fix the lines below"));
+    }
+    Ok(check.effect)
+}
+
+fn saved(id: &RunId, counts: &str, effect: &str) -> Receipt {
+    let effect = if effect.is_empty() { String::new() } else { format!(" {effect}") };
+    Receipt::done(id, format!("Saved; {counts}.{effect}"))
 }
 
 /// The text of the edit that this entry adopted.

@@ -6,6 +6,7 @@ use callsheet_core::events::Event;
 use callsheet_core::nouns::{RunId, Slug};
 use callsheet_core::run::Run;
 use callsheet_runtime::driver::{Undone, undo as take_back};
+use callsheet_runtime::ports::Asked;
 
 use super::tasks::unknown;
 use super::{Ordered, recorded};
@@ -22,8 +23,11 @@ pub(super) fn undo(runs: &Ordered<'_>, id: &RunId, tasks: &[String]) -> Result<R
         ));
     }
     let of = if tasks.is_empty() { None } else { Some(named(recorded(&store, &found)?.run.run(), id, tasks)?) };
-    let undone = take_back(&store, runs.host.project(), &runs.host.store_folder(), id, of.as_ref(), &|_| ())
-        .map_err(|fault| Refusal::of_drive(&fault, id, &format!("callsheet resume {id}")))?;
+    let undone = match store.hosting() {
+        Some(hosting) => hosting.ask(id, Asked::Undo { tasks: of }, None)?.undone.unwrap_or_default(),
+        None => take_back(&store, runs.host.project(), &runs.host.store_folder(), id, of.as_ref(), &|_| ())
+            .map_err(|fault| Refusal::of_drive(&fault, id, &format!("callsheet resume {id}")))?,
+    };
     let words = undo_lines(&undone, id.as_str()).join("; ");
     Ok(Receipt { undone: Some(undone), ..Receipt::done(id, words) })
 }

@@ -5,6 +5,7 @@ use callsheet_core::record::EffectKey;
 use tokio::task::JoinHandle;
 
 use super::*;
+use crate::limits::OwnSlots;
 
 fn job(attempt: u64, needs: Needs) -> Job {
     let effect = EffectKey::Check { task: Slug::new("water"), n: 1 };

@@ -19,7 +19,7 @@ pub enum AnsweredBy {
     Editor,
     /// By a program that the person lets answer (spec 13.5).
     Client,
-    /// By a program whose token of this name may approve (spec 11.22).
+    /// By a program or a person whose token of this name may approve (spec 11.22).
     Api(String),
     /// By somebody who signed it elsewhere with this key (spec 14.4).
     Signed(String),
@@ -38,7 +38,7 @@ impl AnsweredBy {
             Self::Page => "on the page",
             Self::Editor => "in an editor",
             Self::Client => "by a program that may approve",
-            Self::Api(name) => return format!("by the program {name}, which may approve").into(),
+            Self::Api(name) => return format!("by {name}, whose token may approve").into(),
             Self::Signed(key) => return format!("elsewhere, signed with {key}").into(),
             Self::Flag => "in advance, by a flag",
             Self::Grant => "in advance, by a grant",

@@ -47,6 +47,15 @@ impl AfterTasks {
         self.looks = run.looks();
     }
 
+    /// Tells hooks about something after those that are asked now have ended, and waits for nothing.
+    pub fn then_tell(&mut self, services: &Arc<Services>, point: HookPoint, input: serde_json::Value) {
+        let (mut before, services) = (std::mem::take(&mut self.asked), Arc::clone(services));
+        tokio::spawn(async move {
+            while before.join_next().await.is_some() {}
+            tell(services, point, input).await;
+        });
+    }
+
     /// Waits until all hooks have ended. Each hook has a time limit.
     pub async fn finish(&mut self) {
         while self.asked.join_next().await.is_some() {}

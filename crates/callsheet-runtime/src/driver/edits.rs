@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use callsheet_core::events::{self, Event, LogEntry};
-use callsheet_core::nouns::Slug;
+use callsheet_core::nouns::{BlobId, Slug};
+use callsheet_core::record::OrderId;
 
 use crate::fault::{DriveFault, InputFault};
-use crate::runfiles::SheetFile;
 use crate::services::Services;
 use crate::sheetfile::{Edit, Look, Refused};
 
@@ -38,15 +38,34 @@ impl Session {
             Look::Unsettled => return Ok(EditCheck::Unsettled),
             Look::Edit(found) => found,
         };
-        Ok(if self.apply(services, found)? { EditCheck::Applied } else { EditCheck::Nothing })
+        Ok(if self.apply(services, found.bytes, &[])? { EditCheck::Applied } else { EditCheck::Nothing })
+    }
+
+    /// Applies a sheet that came with a message. A run that has ended for good takes none.
+    pub(super) fn take_edit(
+        &mut self,
+        services: &Services,
+        text: String,
+        orders: &[OrderId],
+    ) -> Result<(), DriveFault> {
+        if !self.run().may_edit() {
+            services.notice("ignored an edited sheet, because this run can no longer be edited");
+            return Ok(());
+        }
+        let hash = BlobId::of(text.as_bytes());
+        self.apply(services, text.into_bytes(), orders)?;
+        if self.run().held_by_edit().is_some() && !self.views.sheet.has_rejected(&hash) {
+            self.hold(services, None)?;
+        }
+        Ok(())
     }
 
     /// Returns whether it changed the run.
-    fn apply(&mut self, services: &Services, found: SheetFile) -> Result<bool, DriveFault> {
-        let hash = found.hash.clone();
+    fn apply(&mut self, services: &Services, bytes: Vec<u8>, orders: &[OrderId]) -> Result<bool, DriveFault> {
+        let hash = BlobId::of(&bytes);
         let (run, views) = self.run_and_views();
-        match views.sheet.read(services, run, found)? {
-            Ok(Some(edit)) => self.record_edit(services, None, &edit),
+        match views.sheet.read(services, run, bytes)? {
+            Ok(Some(edit)) => self.record_edit(services, None, &edit, orders),
             Ok(None) => {
                 self.views.stale.note_sheet();
                 Ok(false)
@@ -86,7 +105,7 @@ impl Session {
             run.apply(&entry).map_err(InputFault::NotResumable)?;
         }
         let Some(found) = self.views.sheet.unread_at_rest(services, &run) else { return Ok(None) };
-        let read = self.views.sheet.read(services, &run, found)?;
+        let read = self.views.sheet.read(services, &run, found.bytes)?;
         let edit = read.map_err(|refused| InputFault::EditedSheet(refused.lines))?;
         if edit.is_none() {
             self.views.stale.note_sheet();
@@ -100,11 +119,12 @@ impl Session {
         services: &Services,
         first: Option<Event>,
         edit: &Edit,
+        orders: &[OrderId],
     ) -> Result<bool, DriveFault> {
         let before = self.run().clone();
         let events: Vec<Event> = first.into_iter().chain([edit.event.clone()]).collect();
         let wanted = events.len();
-        if self.record(services, events)? < wanted {
+        if self.record_for(services, events, orders)? < wanted {
             self.views.sheet.does_not_fit(services, edit.hash.clone());
             return Ok(false);
         }

@@ -7,18 +7,22 @@ use std::future::Future;
 use std::sync::Arc;
 
 use callsheet_core::events::{self, Event, LogEntry};
-use callsheet_core::nouns::{RepeatClass, RunId};
-use callsheet_core::record::EffectKey;
+use callsheet_core::nouns::{RepeatClass, RunId, Settings};
+use callsheet_core::record::{EffectKey, Outcome};
 use callsheet_core::run::{Effect, Run};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
+use super::after_tasks::AfterTasks;
 use super::needs::{Needs, needs};
+use super::reopen::{ResumeKind, goes_on, only_asks, take_over};
 use super::session::Session;
-use super::{inbox, notified};
+use super::{inbox, notified, undo, withdraw};
+use crate::changes::Means;
 use crate::effects::{EffectResult, Kept, Work, perform, perform_quick};
-use crate::fault::DriveFault;
-use crate::services::Services;
+use crate::fault::{DriveFault, InputFault};
+use crate::ports::{Answered, Asked};
+use crate::services::{HookPoint, Services};
 
 /// An effect whose start is recorded. The engine must have it performed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,10 +48,26 @@ pub struct Returned {
     pub events: Option<Vec<Event>>,
 }
 
+/// What follows from a landing.
+#[derive(Debug, Default)]
+pub struct Followed {
+    /// The effects that began. Their starts are appended to the store.
+    pub begun: Vec<Begun>,
+    /// What became of what was asked, or why it was not done. `None` if nothing was asked.
+    pub answer: Option<Result<Answered, String>>,
+}
+
 /// A folded run between two calls of the engine.
 pub struct HostedRun {
     session: Session,
     kept: Kept,
+    after_tasks: AfterTasks,
+    /// How the run had ended or waited when hooks were told last.
+    told: Option<Outcome>,
+    /// Whether the run is new and waits to be told to go on.
+    at_rest: bool,
+    /// Whether somebody is about to look at the files.
+    shows: bool,
     /// The attempts in flight.
     attempts: BTreeMap<EffectKey, u64>,
 }
@@ -58,8 +78,11 @@ impl HostedRun {
     /// # Errors
     /// The log cannot be read.
     pub fn open(services: &Services, id: &RunId) -> Result<Self, DriveFault> {
-        let session = Session::open_known(Arc::clone(&services.store), id, Run::new())?;
-        let mut hosted = Self { session, kept: Kept::default(), attempts: BTreeMap::new() };
+        let mut session = Session::open_known(Arc::clone(&services.store), id, Run::new())?;
+        session.doubt_views();
+        let (kept, after_tasks) = (Kept::default(), AfterTasks::of(session.run()));
+        let (told, attempts) = (rests_with(session.run()), BTreeMap::new());
+        let mut hosted = Self { session, kept, after_tasks, told, at_rest: false, shows: false, attempts };
         let entries = services.store.read(id, 1)?;
         hosted.note_attempts(&entries);
         Ok(hosted)
@@ -111,8 +134,22 @@ impl HostedRun {
         self.session.flush(services)
     }
 
-    /// Records what came back and the messages of people, and everything that follows from them without waiting. Returns
-    /// the effects that this started. Their starts are appended to the store before this returns.
+    /// Makes the run rest until it is told to go on: by a message, or by [`Asked::Reopen`].
+    pub fn rest(&mut self) {
+        self.at_rest = true;
+    }
+
+    /// Whether it rests like that.
+    pub fn is_at_rest(&self) -> bool {
+        self.at_rest
+    }
+
+    fn rests(&self) -> bool {
+        self.at_rest || self.run().outcome().is_some()
+    }
+
+    /// Records what came back, what was asked and the messages of people, and everything that follows from them without
+    /// waiting.
     ///
     /// # Errors
     /// The store refuses. The run is then ahead of the log and must be dropped.
@@ -120,21 +157,85 @@ impl HostedRun {
         &mut self,
         services: &Arc<Services>,
         returned: Vec<Returned>,
-        resume: bool,
-    ) -> Result<Vec<Begun>, DriveFault> {
+        asked: Option<Asked>,
+    ) -> Result<Followed, DriveFault> {
         for one in returned {
             self.take_back(services, one);
         }
-        let rests = self.run().outcome().is_some();
-        if rests && (resume || !services.store.messages(self.session.lock())?.is_empty()) {
+        let answer = asked.map(|asked| self.answer(services, asked)).transpose()?;
+        if self.rests() && !services.store.messages(self.session.lock())?.is_empty() {
             self.settle(services);
+        }
+        if self.at_rest {
+            self.session.flush(services)?;
+            return Ok(Followed { begun: Vec::new(), answer });
         }
         inbox::read_inbox(&mut self.session, services)?;
         let begun = self.begin_pending(services).await?;
-        self.session.flush(services)?;
+        let shows = std::mem::take(&mut self.shows);
+        self.session.note_views(services, shows)?;
         let run = self.session.run();
         self.attempts.retain(|key, _| run.is_in_flight(key));
-        Ok(begun)
+        Ok(Followed { begun, answer })
+    }
+
+    /// Tells people about what is in the log now: by the files of the run, and by hooks about tasks and the run that
+    /// ended.
+    pub fn show(&mut self, services: &Arc<Services>) {
+        self.session.write_noted(services);
+        self.after_tasks.look(services, self.session.run());
+        let now = rests_with(self.session.run());
+        if let Some(outcome) = now.filter(|_| self.told != now) {
+            let input = serde_json::json!({ "run": self.run().id(), "outcome": outcome });
+            self.after_tasks.then_tell(services, HookPoint::RunEnd, input);
+        }
+        self.told = now;
+    }
+
+    /// Does what was asked. What the run does not allow is an answer, too.
+    fn answer(&mut self, services: &Arc<Services>, asked: Asked) -> Result<Result<Answered, String>, DriveFault> {
+        let answered = match asked {
+            Asked::Reopen { how: ResumeKind::Resume, .. } if !self.rests() => Ok(Answered::default()),
+            _ if self.is_working() => return Ok(Err("the run works now; wait for it, or cancel it first".to_owned())),
+            Asked::Reopen { how, settings } => self.reopen(services, how, *settings).map(|()| Answered::default()),
+            Asked::Undo { tasks } => {
+                let entries = services.store.read(&self.session.lock().run, 1)?;
+                let tell = |text: &str| services.notice(text);
+                let cancel = CancellationToken::new();
+                let means =
+                    Means { workspace: &services.workspace, store: &*services.store, tell: &tell, cancel: &cancel };
+                let files = (&services.files, &services.kept);
+                undo::take_back(&mut self.session, &entries, files, tasks.as_ref(), means)
+                    .map(|undone| Answered { undone: Some(undone), before: None })
+            }
+            Asked::Withdraw => withdraw::take_back(&mut self.session, &*services.store, &services.files)
+                .map(|before| Answered { undone: None, before }),
+        };
+        match answered {
+            Err(DriveFault::Input(fault)) => Ok(Err(fault.to_string())),
+            answered => answered.map(Ok),
+        }
+    }
+
+    /// Whether something is in flight that no person answers.
+    fn is_working(&self) -> bool {
+        !self.rests() && only_asks(self.run()).is_none()
+    }
+
+    fn reopen(&mut self, services: &Arc<Services>, how: ResumeKind, settings: Settings) -> Result<(), DriveFault> {
+        let ended = self.run().outcome();
+        let event = goes_on(how, settings)?;
+        let mut tried = self.run().clone();
+        let entry = LogEntry::new(tried.last_fact() + 1, tried.now_ms(), event.clone());
+        tried.apply(&entry).map_err(InputFault::NotResumable)?;
+        self.session.note(services, vec![event]);
+        self.attempts.clear();
+        self.at_rest = false;
+        take_over(&mut self.session, services, ended)?;
+        if let Some(changed) = notified::prompts_changed(services, self.run()) {
+            self.session.note(services, vec![changed]);
+        }
+        Ok(())
     }
 
     /// The work of an attempt. It takes its input from the run now, and waits later. `None` if the run does not wait for
@@ -185,6 +286,7 @@ impl HostedRun {
         let settings = self.run().settings().clone();
         self.session.note(services, vec![events::RunResumed { settings }.into()]);
         self.attempts.clear();
+        self.at_rest = false;
     }
 
     /// Performs quick effects and asks what needs no person until only waiting work is left, and starts that.
@@ -220,7 +322,7 @@ impl HostedRun {
     fn perform_quick(&mut self, services: &Services, effect: &Effect) -> Result<Option<Vec<Event>>, DriveFault> {
         if matches!(effect, Effect::Conclude(_)) {
             // The end of a run is its last fact.
-            self.session.write_views(services)?;
+            self.session.note_views(services, true)?;
         }
         perform_quick(services, self.session.run(), effect, &mut self.kept)
     }
@@ -239,6 +341,7 @@ impl HostedRun {
         let (key, attempt) = (effect.key(), self.position());
         self.attempts.insert(key.clone(), attempt);
         if matches!(effect, Effect::AskApproval(_) | Effect::AskPerson { .. }) {
+            self.shows = true;
             let turn = services.slots.turn();
             let work = Work { services: Arc::clone(services), cancel: CancellationToken::new(), turn };
             if let EffectResult::Events(events) = perform(work, effect, self.session.run()).await? {
@@ -258,6 +361,11 @@ impl HostedRun {
         let may_start = |effect: &Effect| !run.writes(&effect.key()) || !std::mem::replace(&mut writes, true);
         fresh.into_iter().filter(may_start).collect()
     }
+}
+
+/// How the run ended, or that it waits for a person.
+fn rests_with(run: &Run) -> Option<Outcome> {
+    run.outcome().or_else(|| only_asks(run))
 }
 
 /// Whether an effect must not be performed again after a worker began it and is gone. An interrupted apply is rolled

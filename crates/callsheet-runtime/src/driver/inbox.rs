@@ -27,7 +27,7 @@ pub(crate) fn read_inbox(session: &mut Session, services: &Services) -> Result<(
 /// Whether a message changes tasks instead of answering something: it counts once the run is taken up.
 pub(crate) fn changes_list(message: &InboxMessage) -> bool {
     match message {
-        InboxMessage::Retry { .. } | InboxMessage::Drop { .. } => true,
+        InboxMessage::Retry { .. } | InboxMessage::Drop { .. } | InboxMessage::Edit { .. } => true,
         // That of a task, which may begin again with it.
         InboxMessage::Raise { limit, .. } => limit.contains('.'),
         _ => false,
@@ -52,6 +52,10 @@ pub(crate) fn process_messages(
     // If several calls are equal, the answer to one closes the others.
     let open: Vec<Gate> = open_gates(session.run()).collect();
     for Order { mut message, ids } in latest(messages) {
+        if let InboxMessage::Edit { text } = message {
+            session.take_edit(services, text, &ids)?;
+            continue;
+        }
         let is_list_change = changes_list(&message);
         let is_raise = matches!(message, InboxMessage::Raise { .. });
         let left_for = gate_of(&message).cloned();
@@ -177,6 +181,8 @@ fn gate_of(message: &InboxMessage) -> Option<&Gate> {
 fn events_of(run: &Run, services: &Services, message: InboxMessage) -> Result<Option<Vec<Event>>, DriveFault> {
     let event = match message {
         InboxMessage::Cancel => Some(events::CancelRequested {}.into()),
+        // Read as a sheet, with the session.
+        InboxMessage::Edit { .. } => return Ok(None),
         InboxMessage::Raise { limit, max } => {
             // What failed begins again, with the higher limit.
             let task = limit.rsplit_once('.').map(|(task, _)| Slug::new(task)).filter(|task| has_failed(run, task));

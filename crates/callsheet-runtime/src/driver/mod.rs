@@ -22,7 +22,7 @@ mod withdraw;
 mod writer;
 
 pub use begin::{EntrySpec, begin, begin_in};
-pub use hosted::{Begun, HostedRun, Returned};
+pub use hosted::{Begun, Followed, HostedRun, Returned};
 pub use needs::Needs;
 pub use reopen::{ResumeKind, apply_edit_if_idle, only_asks, reopen};
 pub use session::Session;

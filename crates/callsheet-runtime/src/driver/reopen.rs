@@ -7,6 +7,8 @@ use callsheet_core::nouns::{RunId, Settings};
 use callsheet_core::record::Outcome;
 use callsheet_core::run::{Effect, Run, State, ToolOutput};
 
+use serde::{Deserialize, Serialize};
+
 use crate::changes::forgotten;
 use crate::driver::begin::refuse_empty;
 use crate::driver::session::Session;
@@ -19,7 +21,8 @@ use crate::ports::{AskingCall, Posted, StoreFault};
 use crate::services::Services;
 
 /// How a run is resumed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ResumeKind {
     /// From the point where it stopped.
     Resume,
@@ -60,17 +63,11 @@ pub fn reopen(
     // A limit that was raised in the meantime counts.
     let settings = change(session.run().settings().clone());
     let answered = asked.into_iter().filter(|asked| output_of(session.run(), asked).is_some()).collect();
-    let resumed = match how {
-        ResumeKind::Resume => Event::RunResumed(events::RunResumed { settings }),
-        ResumeKind::Continue(text) => {
-            refuse_empty(&text)?;
-            events::RunContinued { text, settings }.into()
-        }
-    };
+    let resumed = goes_on(how, settings)?;
     let ended = session.run().outcome();
     match session.edit_after(services, Some(&resumed))? {
         Some(edit) => {
-            session.record_edit(services, Some(resumed), &edit)?;
+            session.record_edit(services, Some(resumed), &edit, &[])?;
             report_lost_answers(services, session.run(), answered);
         }
         None => {
@@ -80,11 +77,7 @@ pub fn reopen(
     if let Some(run) = services.reuse.clone().filter(|run| session.run().reuses_run() != Some(run)) {
         session.record(services, vec![events::ReuseAllowed { run }.into()])?;
     }
-    take_over_edits(&mut session, services, ended)?;
-    let skills = retry::edited_skills(services, session.run())?;
-    if !skills.is_empty() {
-        session.record(services, vec![events::SkillsEdited { skills }.into()])?;
-    }
+    take_over(&mut session, services, ended)?;
     inbox::process_messages(&mut session, services, list_changes)?;
     if let Some(last) = last {
         services.store.discard(session.lock(), last)?;
@@ -94,6 +87,34 @@ pub fn reopen(
     }
     session.rewrite_views(services)?;
     Ok(session)
+}
+
+/// The event with which a run goes on.
+///
+/// # Errors
+/// A follow-up is empty.
+pub(super) fn goes_on(how: ResumeKind, settings: Settings) -> Result<Event, DriveFault> {
+    Ok(match how {
+        ResumeKind::Resume => Event::RunResumed(events::RunResumed { settings }),
+        ResumeKind::Continue(text) => {
+            refuse_empty(&text)?;
+            events::RunContinued { text, settings }.into()
+        }
+    })
+}
+
+/// Records which templates and skills changed while the run rested, now that it goes on. `ended` is how it rested.
+pub(super) fn take_over(
+    session: &mut Session,
+    services: &Arc<Services>,
+    ended: Option<Outcome>,
+) -> Result<(), DriveFault> {
+    take_over_edits(session, services, ended)?;
+    let skills = retry::edited_skills(services, session.run())?;
+    if !skills.is_empty() {
+        session.record(services, vec![events::SkillsEdited { skills }.into()])?;
+    }
+    Ok(())
 }
 
 /// The output of a tool call that asked a person, while its task counts.
@@ -142,7 +163,7 @@ pub fn apply_edit_if_idle(services: &Services, id: &RunId) -> Result<bool, Drive
     let before = session.entries();
     let (list_changes, last) = record_answers(&mut session, services)?;
     if let Some(edit) = session.edit_after(services, None)? {
-        session.record_edit(services, None, &edit)?;
+        session.record_edit(services, None, &edit, &[])?;
     }
     inbox::process_messages(&mut session, services, list_changes)?;
     if let Some(last) = last {

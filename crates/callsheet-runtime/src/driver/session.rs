@@ -213,6 +213,42 @@ impl Session {
         self.write_views(services)
     }
 
+    /// Records the rendering of the sheet, for a host whose log is written later than its caller goes on:
+    /// [`Session::write_noted`] writes the files then. Unless somebody is asked or the run ends, this takes only its part
+    /// of the time.
+    pub(super) fn note_views(&mut self, services: &Services, now: bool) -> Result<(), DriveFault> {
+        self.flush(services)?;
+        let begun = services.clock.now_ms();
+        if !now && begun < self.views.sheet_again_ms || !self.views.stale.take_sheet(self.writer.run()) {
+            return Ok(());
+        }
+        let text = sheet_text(self.writer.run());
+        let hash = BlobId::of(text.as_bytes());
+        if self.run().last_sheet().is_none_or(|(last, _)| *last != hash) {
+            self.record(services, vec![events::SheetRendered { hash }.into()])?;
+        }
+        self.views.noted = Some(text);
+        let ended = services.clock.now_ms();
+        self.views.sheet_again_ms = ended.saturating_add(ended.saturating_sub(begun).saturating_mul(SHEET_SHARE));
+        Ok(())
+    }
+
+    /// Writes the files for people. Everything that they show is in the log.
+    pub(super) fn write_noted(&mut self, services: &Services) {
+        self.views.stale.take_tasks(self.writer.run()).iter().for_each(|view| view.write(services));
+        let Some(text) = self.views.noted.take() else { return };
+        let place = self.views.sheet.place(services, self.writer.run(), &BlobId::of(text.as_bytes()));
+        self.views.sheet.write(&services.files, &text, place);
+        if place == Place::Edited {
+            self.views.stale.note_sheet();
+        }
+    }
+
+    /// Notes that no file may have what the log says, because another process wrote the log.
+    pub(super) fn doubt_views(&mut self) {
+        self.views.stale.note_all(self.writer.run());
+    }
+
     /// Releases the run. Dropping a session does the same.
     pub fn close(&mut self) {
         self.writer.close();

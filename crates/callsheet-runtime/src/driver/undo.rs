@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use callsheet_core::events::{self, Event};
+use callsheet_core::events::{self, Event, LogEntry};
 use callsheet_core::issue::Issue;
 use callsheet_core::nouns::{ExecutionId, RunId, Slug};
 use callsheet_core::record::{ChangeSet, FileChange};
@@ -85,18 +85,32 @@ pub fn undo(
     let kept = KeptFiles::new(state, id).map_err(DriveFault::defect)?;
     let cancel = CancellationToken::new();
     let means = Means { workspace: &workspace, store: &**store, tell, cancel: &cancel };
+    let undone = take_back(&mut session, &store.read(id, 1)?, (&files, &kept), of, means)?;
+    session.close();
+    Ok(undone)
+}
+
+/// Undoes changes under the lock of a session whose log is `entries`.
+pub(super) fn take_back(
+    session: &mut Session,
+    entries: &[LogEntry],
+    (files, kept): (&RunFiles, &KeptFiles),
+    of: Option<&BTreeSet<Slug>>,
+    means: Means<'_>,
+) -> Result<Undone, DriveFault> {
+    let workspace = means.workspace;
     let mut undone = Undone::default();
     for Applied { task, run, set, changes } in interrupted(session.run()) {
-        let touched = disk::holding(&changes, &workspace);
-        let issues = disk::roll_back(&changes, &Journal::new(&kept, &task, &run, set), means).map_err(defect)?;
+        let touched = disk::holding(&changes, workspace);
+        let issues = disk::roll_back(&changes, &Journal::new(kept, &task, &run, set), means).map_err(defect)?;
         undone.refused.extend(issues);
         changes.files.iter().filter(|file| touched.contains(&file.path)).for_each(|file| undone.took_back(file));
     }
-    for Applied { task, run, set, changes } in applied(store, &session, id)?.into_iter().rev() {
+    for Applied { task, run, set, changes } in applied(entries, session.run()).into_iter().rev() {
         if of.is_some_and(|of| !of.contains(&task)) {
             continue;
         }
-        match disk::revert(&changes, &Journal::new(&kept, &task, &run, set), means) {
+        match disk::revert(&changes, &Journal::new(kept, &task, &run, set), means) {
             Ok(()) => {
                 changes.files.iter().for_each(|file| undone.took_back(file));
                 let event = events::ChangesReverted { task, run, set }.into();
@@ -105,16 +119,15 @@ pub fn undo(
             Err(ApplyFault::Refused(issues)) => {
                 let new: Vec<_> = issues.into_iter().filter(|issue| !undone.refused.contains(issue)).collect();
                 undone.refused.extend(new);
-                undone.left(disk::holding(&changes, &workspace), &task);
+                undone.left(disk::holding(&changes, workspace), &task);
             }
             Err(fault) => return Err(defect(fault)),
         }
     }
-    Commits::default().look(&workspace, session.run(), tell);
+    Commits::default().look(workspace, session.run(), means.tell);
     if let Some(outcome) = session.run().outcome() {
-        write_results(&**store, &files, session.run(), outcome)?;
+        write_results(means.store, files, session.run(), outcome)?;
     }
-    session.close();
     Ok(undone)
 }
 
@@ -133,14 +146,17 @@ fn interrupted(run: &Run) -> Vec<Applied> {
 }
 
 /// The sets of a run that are on disk now, oldest first.
-fn applied(store: &Arc<dyn Store>, session: &Session, id: &RunId) -> Result<Vec<Applied>, DriveFault> {
-    let mut sets = Vec::new();
-    for fact in store.read(id, 1)? {
-        let Event::ChangesApplied(events::ChangesApplied { task, run, set, changes }) = fact.event else { continue };
-        let applied = session.run().task(&task).map(|task| task.applied.as_slice()).unwrap_or_default();
-        if applied.iter().any(|applied| applied.run == run && applied.set == set && !applied.reverted) {
-            sets.push(Applied { task, run, set, changes });
+fn applied(entries: &[LogEntry], now: &Run) -> Vec<Applied> {
+    let of = |entry: &LogEntry| match &entry.event {
+        Event::ChangesApplied(events::ChangesApplied { task, run, set, changes }) => {
+            let (task, run, set, changes) = (task.clone(), run.clone(), *set, changes.clone());
+            Some(Applied { task, run, set, changes })
         }
-    }
-    Ok(sets)
+        _ => None,
+    };
+    let stands = |set: &Applied| {
+        let applied = now.task(&set.task).map(|task| task.applied.as_slice()).unwrap_or_default();
+        applied.iter().any(|one| one.run == set.run && one.set == set.set && !one.reverted)
+    };
+    entries.iter().filter_map(of).filter(stands).collect()
 }

@@ -23,6 +23,8 @@ pub(super) struct Views {
     /// Writes task files in the background. Created with the first such file.
     pub writer: Option<ViewWriter>,
     pub sheet: SheetTracker,
+    /// The recorded rendering of the sheet that is not in its file yet.
+    pub noted: Option<String>,
     /// When the sheet may be written again in the background, in milliseconds since the Unix epoch.
     pub sheet_again_ms: u64,
 }
@@ -56,6 +58,12 @@ impl StaleViews {
     /// Notes that the sheet must be written.
     pub fn note_sheet(&mut self) {
         self.sheet = true;
+    }
+
+    /// Notes that every file must be written.
+    pub fn note_all(&mut self, run: &Run) {
+        self.sheet = true;
+        self.tasks.extend(run.all_tasks().map(|task| task.task.slug.clone()));
     }
 
     /// The current content for the files of changed tasks.

@@ -23,10 +23,18 @@ use crate::fault::{DriveFault, InputFault};
 pub fn withdraw(store: &Arc<dyn Store>, project: &Path, id: &RunId) -> Result<Option<Outcome>, DriveFault> {
     let workspace = Workspace::new(project, &[]).map_err(|fault| InputFault::Folder(fault.to_string()))?;
     let files = RunFiles::new(&workspace, id).map_err(DriveFault::defect)?;
-    let mut session = Session::open(Arc::clone(store), id)?;
+    take_back(&mut Session::open(Arc::clone(store), id)?, &**store, &files)
+}
+
+/// Withdraws the follow-up under the lock of a session.
+pub(super) fn take_back(
+    session: &mut Session,
+    store: &dyn Store,
+    files: &RunFiles,
+) -> Result<Option<Outcome>, DriveFault> {
     let Some(outcome) = session.run().without_follow_up() else { return Ok(None) };
     let event = events::FollowUpWithdrawn { outcome }.into();
     session.record_quietly(SystemClock.now_ms(), event)?;
-    write_results(&**store, &files, session.run(), outcome)?;
+    write_results(store, files, session.run(), outcome)?;
     Ok(Some(outcome))
 }

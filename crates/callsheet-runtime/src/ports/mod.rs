@@ -7,6 +7,7 @@ mod documents;
 mod fetch;
 mod grants;
 mod held_call;
+mod hosting;
 mod memory;
 mod model;
 mod model_source;
@@ -23,6 +24,7 @@ pub use documents::{DOCUMENT_LIMIT, DocumentFault, DocumentKind, Documents, NoDo
 pub use fetch::{Fetch, FetchFault, Page};
 pub use grants::{Grants, NoGrants};
 pub use held_call::{HeldCall, HeldCalls, Midway};
+pub use hosting::{Answered, Asked, Hosting};
 pub use memory::{Index, IndexEntry, IndexFault, IndexMode, Memory, MemoryFault, check_entries};
 pub use model::{
     Capabilities, Constraint, DeltaSink, Message, Model, ModelFault, ModelInfo, ModelReply, ModelRequest,

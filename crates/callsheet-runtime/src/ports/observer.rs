@@ -55,6 +55,38 @@ pub struct LiveText {
     pub count: u64,
 }
 
+/// How many bytes of a call's text are passed on: the last ones.
+const KEPT: usize = 4 * 1_024;
+
+impl LiveText {
+    /// Nothing yet.
+    pub fn new(key: &CallKey) -> Self {
+        Self { key: key.clone(), text: String::new(), count: 0 }
+    }
+
+    /// Adds new text. Of a long text only the end is kept.
+    pub fn push(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.count += text.chars().count() as u64;
+        if self.text.len() > 4 * KEPT {
+            keep_last(&mut self.text);
+        }
+    }
+
+    /// What is passed on.
+    pub fn last(&self) -> Self {
+        let mut last = self.clone();
+        keep_last(&mut last.text);
+        last
+    }
+}
+
+fn keep_last(text: &mut String) {
+    let first = text.len().saturating_sub(KEPT);
+    let from = (first..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    text.drain(..from);
+}
+
 /// Receives signals. Called from several threads; must not block for long.
 pub trait Observer: Send + Sync {
     /// One signal.

@@ -5,7 +5,7 @@ use callsheet_core::nouns::{BlobId, ExecutionId, RunId, Slug};
 use callsheet_core::record::{Answer, AnsweredBy, Gate, OrderId, Outcome};
 use serde::{Deserialize, Serialize};
 
-use super::PartAnswer;
+use super::{Hosting, PartAnswer};
 
 /// A message for a run, and the order that it was left for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -78,6 +78,11 @@ pub enum InboxMessage {
         /// The new limit, in its unit (seconds for times).
         max: f64,
     },
+    /// A sheet that a person edited. A run of this machine reads it from its file instead.
+    Edit {
+        /// The whole text.
+        text: String,
+    },
     /// Stop the run.
     Cancel,
 }
@@ -149,6 +154,9 @@ pub enum StoreFault {
     /// The store can be read but not changed, for the reason in the text.
     #[error("the store can only be read: {0}")]
     ReadOnly(String),
+    /// The engine that drives the run did not do what was asked, for the reason in the text.
+    #[error("{0}")]
+    Refused(String),
     /// Another process has taken the lock; this one must stop writing.
     #[error("{owner} has continued the run")]
     LockLost {
@@ -209,4 +217,9 @@ pub trait Store: Send + Sync {
 
     /// The bytes of a hash.
     fn blob(&self, id: &BlobId) -> Result<Vec<u8>, StoreFault>;
+
+    /// The engine that drives the runs of this store. `None` if processes drive them under their locks.
+    fn hosting(&self) -> Option<&dyn Hosting> {
+        None
+    }
 }

@@ -17,7 +17,6 @@ use crate::issues::Finding;
 use crate::reading;
 use crate::reading::known::TaskIndex;
 use crate::reading::list::reconcile;
-use crate::runfiles::SheetFile;
 use crate::services::Services;
 
 use super::report::{counts, difference, line_of, place_of};
@@ -119,8 +118,8 @@ impl Understood {
 }
 
 /// What the sheet, as it was read, means for `run`.
-pub(super) fn read_edit(services: &Services, run: &Run, found: SheetFile) -> Result<EditReading, DriveFault> {
-    let SheetFile { hash, bytes, .. } = found;
+pub(super) fn read_edit(services: &Services, run: &Run, bytes: Vec<u8>) -> Result<EditReading, DriveFault> {
+    let hash = BlobId::of(&bytes);
     let text = String::from_utf8_lossy(&bytes);
     let understood = Understood::of(services, run, &text)?;
     let file = services.files.directory().join("sheet.md").display().to_string();

@@ -12,6 +12,6 @@ pub use edit::{EditPreview, preview_edit};
 pub(crate) use given::adopt_host_list;
 pub use given::{SheetReading, check_sheet};
 pub use text::sheet_text;
-pub use tracker::is_edited;
 pub(crate) use tracker::{Look, Place, SheetTracker};
+pub use tracker::{is_edited, is_of_person};
 pub(crate) use watch::SheetWatch;

@@ -138,10 +138,10 @@ impl SheetTracker {
         &mut self,
         services: &Services,
         run: &Run,
-        found: SheetFile,
+        bytes: Vec<u8>,
     ) -> Result<Result<Option<Edit>, Refused>, DriveFault> {
-        let (hash, bytes) = (found.hash.clone(), found.bytes.clone());
-        match read_edit(services, run, found)? {
+        let hash = BlobId::of(&bytes);
+        match read_edit(services, run, bytes.clone())? {
             EditReading::Unchanged(notes) => {
                 if !run.has_rendered(&hash) {
                     keep(services, run, &bytes, "the edited sheet changes no task");
@@ -162,6 +162,11 @@ impl SheetTracker {
         );
         errors.iter().for_each(|line| services.notice(line));
         self.content = Content::Rejected(hash);
+    }
+
+    /// Whether this was the last edit with errors.
+    pub(crate) fn has_rejected(&self, text: &BlobId) -> bool {
+        matches!(&self.content, Content::Rejected(hash) if hash == text)
     }
 
     /// Notes an edit that does not fit the current run. This is reported once.
@@ -210,7 +215,12 @@ impl SheetTracker {
 
 /// Whether the sheet of a run contains text of a person that the run has not read.
 pub fn is_edited(files: &RunFiles, run: &Run) -> bool {
-    files.sheet().ok().flatten().is_some_and(|found| !is_of_host(run, &found, false))
+    files.sheet().ok().flatten().is_some_and(|found| is_of_person(run, &found))
+}
+
+/// Whether this content of the sheet of a run is a person's that the run has not read.
+pub fn is_of_person(run: &Run, found: &SheetFile) -> bool {
+    !is_of_host(run, found, false)
 }
 
 /// Whether the host wrote the content of the file: either the last rendering, or an earlier one that was not

@@ -19,7 +19,7 @@ use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use callsheet_app::{Refusal, RunControl, RunStarter};
+use callsheet_app::{Clients, Refusal, RunControl, RunStarter};
 use callsheet_runtime::shown::Shown;
 use serde_json::Value;
 use tokio::sync::Semaphore;
@@ -32,7 +32,6 @@ use crate::drawn::Drawn;
 use crate::guard::protect;
 use crate::record::Record;
 
-pub use access::{Client, ClientRight, Clients, KnownClient};
 pub(crate) use limits::CONNECTIONS;
 pub use limits::RUNS;
 

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::extract::State;
-use callsheet_app::{Arrival, Cursor, Order, Receipt, RunCommand};
+use callsheet_app::{Arrival, Client, Cursor, Order, Receipt, RunCommand};
 use callsheet_core::nouns::{ExecutionId, Slug};
 use callsheet_runtime::ports::AskingCall;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::access::{Approving, Client, Steering};
+use super::access::{Approving, Steering};
 use super::answer::{Answer, Answered};
 use super::problem::{Code, Problem};
 use super::reading::{At, Body, key};

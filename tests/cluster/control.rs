@@ -1,0 +1,156 @@
+//! The checks of every `RunControl`, for the runs of a cluster, and what commands do beyond it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use callsheet::setup::Setup;
+use callsheet_app::{Cursor, LocalRuns, RunControl, RunView};
+use callsheet_core::nouns::{BlobId, RunId};
+use callsheet_runtime::ports::{Lock, Store, StoreFault};
+
+use crate::cluster::Cluster;
+use crate::same::{SHEET_WORDS, with_sheet};
+use crate::support::control::{Check, World, setup};
+use crate::support::garden::TestProject;
+
+/// How long a run may take, on a machine that does much else.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+struct There {
+    cluster: Cluster,
+    runs: LocalRuns,
+}
+
+impl There {
+    fn start(engine: &Path) -> Self {
+        let cluster = Cluster::start(with_sheet(), engine, 1);
+        let on = Some(Arc::new(cluster.store()));
+        let runs = Setup { on, ..setup(&cluster.project) }.runs();
+        Self { cluster, runs }
+    }
+}
+
+impl World for There {
+    fn project(&self) -> &TestProject {
+        &self.cluster.project
+    }
+
+    fn runs(&self) -> &LocalRuns {
+        &self.runs
+    }
+
+    fn begin(&self) -> RunId {
+        let begun = self.cluster.call(&SHEET_WORDS);
+        assert_eq!(begun.code, 3, "{}", begun.err);
+        self.runs.list().unwrap().remove(0).run
+    }
+
+    fn settle(&self, run: &RunId) {
+        let end = Instant::now() + PATIENCE;
+        let mut view = RunView::default();
+        loop {
+            for entry in self.runs.watch(run, view.cursor()).unwrap() {
+                view.take(&entry).unwrap();
+            }
+            if view.about().outcome.is_some() || view.only_asks().is_some() {
+                return;
+            }
+            assert!(Instant::now() < end, "run {run} neither ends nor asks");
+            std::thread::sleep(Duration::from_millis(30));
+        }
+    }
+
+    fn resume(&self, run: &RunId) {
+        self.runs.resume(run).unwrap();
+        self.settle(run);
+    }
+}
+
+/// A check of the common suite.
+pub fn check(engine: &Path, check: Check) {
+    (check.1)(&There::start(engine));
+}
+
+/// What the conformance suite of stores says of texts. The rest of it is about locks, which nobody has on a cluster.
+pub fn texts(engine: &Path) {
+    struct Opened(Cluster);
+    impl callsheet_runtime::conformance::store::World for Opened {
+        fn open(&self) -> Arc<dyn Store> {
+            Arc::new(self.0.store())
+        }
+
+        fn lock_of_the_dead(&self, run: &RunId) -> Lock {
+            Lock { run: run.clone(), token: "dead".to_owned() }
+        }
+    }
+    let world = Opened(Cluster::start(with_sheet(), engine, 1));
+    callsheet_runtime::conformance::store::blobs_are_kept_by_content(&world);
+    let nobody = RunId::new("nobody");
+    let store = world.0.store();
+    assert!(matches!(store.read(&nobody, 1), Err(StoreFault::NoRun(name)) if name == nobody));
+    assert!(matches!(store.has_messages(&nobody), Err(StoreFault::NoRun(_))));
+    assert!(matches!(store.blob(&BlobId::of(b"never")), Err(StoreFault::NoBlob(_))));
+}
+
+/// A person edits the file of the sheet, and the run reads it before it is approved.
+pub fn an_edited_file(engine: &Path) {
+    let there = There::start(engine);
+    let run = there.begin();
+    let file = format!(".callsheet/runs/{run}/sheet.md");
+    let sheet = there.project().read(&file);
+    there.project().plant(&file, sheet.replace("write_document", "write_dokument"));
+    let refused = there.cluster.call(&["approve", run.as_str()]);
+    assert!(refused.code == 2 && refused.err.contains("sheet.md:"), "{}", refused.err);
+    assert!(!there.cluster.has(run.as_str(), "gate_answered"));
+    there.project().plant(&file, sheet.replace("Add thanks.md.", "Add thanks.md, with names."));
+    let approved = there.cluster.call(&["approve", run.as_str()]);
+    assert_eq!(approved.code, 0, "{}", approved.err);
+    there.settle(&run);
+    let mut view = RunView::default();
+    there.runs.watch(&run, Cursor(0)).unwrap().iter().for_each(|entry| view.take(entry).unwrap());
+    let task = view.task(&callsheet_core::nouns::Slug::new("write-thanks-1")).unwrap();
+    assert_eq!(task.task.need, "Add thanks.md, with names.");
+    there.cluster.approve_all(run.as_str());
+    // What the run wrote since is not an edit of a person.
+    assert!(there.runs.edit_to_give(&run).unwrap().is_none());
+    let written = there.project().read(&file);
+    assert!(written.contains("with names"), "{written}");
+}
+
+/// A run that has ended goes on with a follow-up; one without a plan is withdrawn.
+pub fn a_follow_up(engine: &Path) {
+    let there = There::start(engine);
+    let run = there.begin();
+    there.cluster.approve_all(run.as_str());
+    let follow = there.cluster.call(&["continue", run.as_str(), "And thank Cem."]);
+    assert!(there.cluster.has(run.as_str(), "run_continued"), "{}{}", follow.out, follow.err);
+    let withdrawn = there.cluster.call(&["continue", run.as_str(), "--withdraw"]);
+    assert_eq!(withdrawn.code, 0, "{}\n{}", follow.err, withdrawn.err);
+    assert!(withdrawn.err.contains("withdrew the follow-up"), "{}", withdrawn.err);
+    let again = there.cluster.call(&["continue", run.as_str(), "--withdraw"]);
+    assert!(again.code == 2 && again.err.contains("no follow-up to withdraw"), "{}", again.err);
+}
+
+/// The verbs by their commands, and what is refused.
+pub fn the_verbs(engine: &Path) {
+    let there = There::start(engine);
+    let (run, call) = (there.begin(), |words: &[&str]| there.cluster.call(words));
+    let dropped = call(&["drop", run.as_str(), "write-thanks-1"]);
+    assert_eq!(dropped.code, 0, "{}", dropped.err);
+    let undone = call(&["undo", run.as_str()]);
+    assert!(undone.err.contains("no changes to revert"), "{}", undone.err);
+    let forked = call(&["fork", run.as_str()]);
+    assert!(forked.code == 0 && forked.err.contains("is a new run"), "{}", forked.err);
+    let resumed = call(&["resume", &format!("{run}-fork"), "--set", "limits.max_calls=77"]);
+    assert_eq!(resumed.code, 3, "{}", resumed.err);
+    let settings = there.cluster.facts(&format!("{run}-fork"));
+    let resumed = settings.iter().find(|fact| fact["event"] == "run_resumed").expect("it was resumed");
+    assert_eq!(resumed["settings"]["limits"]["max_calls"], 77);
+    there.cluster.approve_all(run.as_str());
+    assert!(!there.project().path("thanks.md").exists());
+    for words in [&["export", run.as_str()][..], &["index"], &["gc"]] {
+        let refused = call(words);
+        assert!(refused.code == 2 && refused.err.contains("does not work with --on"), "{words:?}: {}", refused.err);
+    }
+}

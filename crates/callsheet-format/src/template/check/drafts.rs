@@ -12,16 +12,7 @@ pub(super) fn draft_of(template: &Template, found: Found) -> Option<Draft> {
     Some(match found {
         Found::Unknown { how: Use::Input, .. } => return None,
         Found::Unknown { path, at, later: true, how, .. } => has_not_run(template, &path, at, how),
-        Found::Unknown { path, at, how: Use::Expression, near, .. } => {
-            let code = if template.is_function() { Code::T052 } else { Code::T515 };
-            let message = format!("nothing binds `{path}`, so comparisons with it are false");
-            let draft = Draft::new(code, at.span, message).found(&path.to_string());
-            let otherwise = match path.steps.is_empty() {
-                true => format!("fix the name, or write \"{path}\" in quotes if it is a text"),
-                false => "fix the name".to_owned(),
-            };
-            draft.advice(advice_for(&near, &otherwise))
-        }
+        Found::Unknown { path, at, how: Use::Expression, near, .. } => in_a_condition(template, &path, at, &near),
         Found::Unknown { path, at, near, .. } if template.is_function() => {
             let params = template.params.iter().flatten().map(|param| param.name.as_str());
             let (message, otherwise) = match is_step(&path) {
@@ -68,22 +59,26 @@ pub(super) fn draft_of(template: &Template, found: Found) -> Option<Draft> {
             Draft::new(Code::T514, at.span, format!("nothing uses `{name}`")).found(&name).advice("use or remove it")
         }
         Found::Astray { path, miss, at, .. } => kinds::astray(&path, &miss, at),
-        Found::Lacking { path, at, .. } => {
-            let message = format!("`{path}` may be missing, and this task fails then");
-            let advice = format!("run the task only if `{path} != null`, or declare that the field is always there");
-            Draft::new(Code::T527, at.span, message).found(&path.to_string()).advice(advice)
-        }
-        Found::NeverGood { at, .. } => {
-            let message = "the result that is declared here can't report success, so the loop never ends well";
-            let advice = "declare a field `success: boolean`, or give the loop a condition that ends it";
-            Draft::new(Code::T062, at.span, message).advice(advice)
-        }
+        Found::Lacking { path, at, .. } => kinds::lacking(&path, at),
+        Found::NeverGood { at, .. } => kinds::never_good(at),
         Found::Misfit { what, wanted, given, written, at, .. } => {
             kinds::misfit(template, &what, &wanted, &given, written, at)
         }
         Found::Constant { constant, at, .. } => kinds::constant(&constant, at),
         Found::Reached { name, template, way, at, .. } => kinds::reached(&name, &template, &way, at),
     })
+}
+
+/// Reports an unknown name in a condition.
+fn in_a_condition(template: &Template, path: &Path, at: Spot, near: &[String]) -> Draft {
+    let code = if template.is_function() { Code::T052 } else { Code::T515 };
+    let message = format!("nothing binds `{path}`, so comparisons with it are false");
+    let draft = Draft::new(code, at.span, message).found(&path.to_string());
+    let otherwise = match path.steps.is_empty() {
+        true => format!("fix the name, or write \"{path}\" in quotes if it is a text"),
+        false => "fix the name".to_owned(),
+    };
+    draft.advice(advice_for(near, &otherwise))
 }
 
 /// Reports the use of a result of a later step, or of a step that contains the place.

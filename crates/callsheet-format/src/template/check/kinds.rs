@@ -161,6 +161,20 @@ fn meant(sides: [(&String, &Shape); 2], near: &[String]) -> String {
     }
 }
 
+/// The issue for a declared field that may be missing where it is used.
+pub(super) fn lacking(path: &Path, at: Spot) -> Draft {
+    let message = format!("`{path}` may be missing, and this task fails then");
+    let advice = format!("run the task only if `{path} != null`, or declare that the field is always there");
+    Draft::new(Code::T527, at.span, message).found(&path.to_string()).advice(advice)
+}
+
+/// The issue for a loop whose evaluator cannot report success.
+pub(super) fn never_good(at: Spot) -> Draft {
+    let message = "the result that is declared here can't report success, so the loop never ends well";
+    let advice = "declare a field `success: boolean`, or give the loop a condition that ends it";
+    Draft::new(Code::T062, at.span, message).advice(advice)
+}
+
 /// The issue for an argument that comes from a result and that the called template inserts into a command.
 pub(super) fn reached(name: &str, template: &str, way: &str, at: Spot) -> Draft {
     let message = format!("a result reaches a command, which no run accepts: {way}");

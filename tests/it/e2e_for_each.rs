@@ -47,6 +47,8 @@ fn each_file_of_a_folder_is_a_task_and_the_results_are_joined() {
     assert_eq!(joined, "## notes/a.md\n\nTomatoes.\n\n## notes/b.md\n\nNone.\n\n## notes/sub/c.md\n\nNone.\n");
     let again = garden.expect(0, &["retry", &run_of(&garden), "review/notes-b-md"]);
     assert_eq!(calls(&garden), 5, "the item alone, whose result is the same: {}", again.err);
+    let again = garden.expect(0, &["retry", &run_of(&garden), "review"]);
+    assert_eq!(calls(&garden), 8, "all items, also after one of them was asked again alone: {}", again.err);
 }
 
 /// A failed item fails the task, which names it. A retry does the failed items again and no others.

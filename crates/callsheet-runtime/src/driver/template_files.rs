@@ -9,7 +9,6 @@ use callsheet_core::nouns::{BlobId, RunId, Slug, TaskLimits};
 use callsheet_core::record::{Outcome, Tree};
 use callsheet_core::run::{EditedTasks, Run, State, TaskRun};
 use callsheet_core::template::{Kind, Template};
-
 use callsheet_format::template::{Known, read_file_with};
 
 use crate::driver::session::Session;

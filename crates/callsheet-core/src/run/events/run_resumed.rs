@@ -37,16 +37,22 @@ impl Recorded for RunResumed {
     fn line(&self, run: &Run) -> Option<Line> {
         let words = run.reused().and_then(|reuse| reuse_words(&reuse));
         let parts: Vec<String> = words.into_iter().chain(interrupted(run)).collect();
-        Some(Line::new(if parts.is_empty() { "resumed".to_owned() } else { format!("resumed: {}", parts.join("; ")) }))
+        let told = if parts.is_empty() { String::new() } else { format!(": {}", parts.join("; ")) };
+        Some(Line::new(format!("resumed{told}")))
     }
 }
 
 /// The calls that were interrupted and may not be repeated, in words, for tasks whose model still hears of them.
 fn interrupted(run: &Run) -> Vec<String> {
-    let open = run.all_tasks().flat_map(|task| task.runs.iter().filter(|exec| !exec.is_ended()).map(move |exec| (task, exec)));
+    let open = run.all_tasks().flat_map(|task| {
+        let unended = task.runs.iter().filter(|exec| !exec.is_ended());
+        unended.map(move |exec| (task, exec))
+    });
     let calls = open.flat_map(|(task, exec)| exec.calls.iter().map(move |call| (task, call)));
     let lost = calls.filter(|(_, call)| call.output() == Some(&ToolOutput::Interrupted));
-    let words = |task: &Slug, tool: &str| format!("{tool} of {task} was interrupted and is not repeated (`retry` repeats the task)");
+    let words = |task: &Slug, tool: &str| {
+        format!("{tool} of {task} was interrupted and is not repeated (`retry` repeats the task)")
+    };
     lost.map(|(task, call)| words(&task.task.slug, &call.call.name)).collect()
 }
 

@@ -44,8 +44,8 @@ enum Difference {
 }
 
 impl Trees<'_> {
-    /// Takes over an edited tree. Returns the numbers of the handlers and processes that were given up, and whether any
-    /// task begins again.
+    /// Takes over an edited tree. Returns the numbers of the handlers and processes that were given up, and whether the
+    /// edit changed any task.
     pub fn take_over(&mut self, mount: usize, tree: &Tree) -> (Vec<usize>, bool) {
         let Ok(Edited { after, anew, tasks }) = self.0.operators.edited(mount, tree) else { return Default::default() };
         self.0.operators = after;

@@ -31,6 +31,7 @@ impl Trees<'_> {
         let of_caller = caller.as_ref().and_then(|caller| self.0.tasks.get(&caller.task)).map(|caller| caller.reuse);
         self.0.operators.mounts.push(Mount { tree: Arc::new(tree), top, caller, raised: Vec::new() });
         self.open_op(number, None, ChildSlot::Top);
+        // A person had the whole task repeated, so nothing below it takes an earlier reply.
         if of_caller == Some(CallReuse::Forbidden) {
             self.change_op(top, |op| op.asked_anew = true);
         }

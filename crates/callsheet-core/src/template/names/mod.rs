@@ -95,8 +95,8 @@ pub enum Found {
         /// The task, with the tasks around it.
         task: String,
     },
-    /// A loop that can never end well: its evaluator declares a result that cannot say `success`, and it has no
-    /// condition.
+    /// A loop that can never end well: its evaluator declares a result that cannot say `success`, it has no
+    /// condition, and a last try is not accepted.
     NeverGood {
         /// Where the evaluator is written.
         at: Spot,

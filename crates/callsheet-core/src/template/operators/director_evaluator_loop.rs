@@ -200,7 +200,7 @@ impl Operator for DirectorEvaluatorLoop {
         bind(names, &["script_exit_code"], &Seen::result(number().or(&Shape::one_of([""]))));
         bind(names, &["script_timed_out"], &Seen::result(Shape::boolean()));
         let judged = names.child(&self.evaluator, "evaluator");
-        if self.condition.is_none() && !may_say_success(&judged) {
+        if self.condition.is_none() && !self.on_exhausted_accept && !may_say_success(&judged) {
             names.never_good(self.evaluator.origin.spot);
         }
         bind(names, &["evaluation"], &Seen::result(judged.from(Source::Evaluation)));

@@ -71,7 +71,7 @@ fn explained(text: &str, fault: &YamlFault, rest: &str) -> (Code, String, String
             ),
         };
     }
-    if info.contains("quoted scalar") || info.contains("':' indicator") && before.trim_start().contains(": \"") {
+    if info.contains("quoted scalar") {
         let is_closed = ['"', '\''].iter().all(|quote| line.matches(*quote).count() % 2 == 0);
         if is_closed {
             return said("something follows the closing quote", "put the whole text in quotes of the other kind");

@@ -236,6 +236,9 @@ pub(super) fn last_words(setup: &Setup, run: &RunView, id: &RunId, outcome: Outc
             tell!("  {line}");
         }
     }
+    for line in run.collected() {
+        tell!("  {}", term::one_line(&line, 300));
+    }
     tell_of_plan(run);
     for (task, review) in run.tasks().flat_map(|task| task.reviews().map(move |review| (task, review))) {
         if review.failed().is_some() {
@@ -308,6 +311,7 @@ fn tell_next(setup: &Setup, run: &RunView, id: &RunId, outcome: Outcome) -> Resu
         | Outcome::PlanFailed
         | Outcome::IterationFailed => tell!("Next: {call} resume {id}"),
         Outcome::Planned => tell!("Next: {call} resume {id}"),
+        Outcome::Complete if !run.collected().is_empty() => tell!("Next: {call} retry {id}"),
         _ => {}
     }
     if let Some(text) = run.about().pending_follow_up {
@@ -450,7 +454,7 @@ fn tree_words(
             None => tell!("  {}", term::one_line(&error.recovery.advice, 200)),
         }
     }
-    for line in run.collected_of_tree() {
+    for line in run.collected() {
         tell!("  {}", term::one_line(&line, 300));
     }
     let runs = setup.runs();

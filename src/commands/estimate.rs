@@ -61,7 +61,7 @@ impl Estimate {
         };
         let mut calls = Calls { least: usize::from(iterates), most: usize::from(iterates) };
         for task in &tasks {
-            calls.add(Calls::of(setup, task, &policy(task), settings));
+            calls.add(Calls::of(setup, task, items(setup, &tasks, task), &policy(task), settings));
         }
         if settings.join == Policy::Always && results(&tasks) > 1 {
             calls.add(Calls { least: 1, most: 1 });
@@ -86,7 +86,7 @@ impl Estimate {
             reads: reads.collect(),
             items: tasks
                 .iter()
-                .filter_map(|task| Some((link_target(&task.source()?.target), items(setup, task))))
+                .filter_map(|task| Some((link_target(&task.source()?.target), items(setup, &tasks, task))))
                 .collect(),
         }
     }
@@ -105,11 +105,12 @@ impl Calls {
         self.most = self.most.saturating_add(other.most);
     }
 
-    /// The calls of a task: its refinement, its executions (spec 10.1) with their reviews, and its merge.
-    fn of(setup: &Setup, task: &Task, skill: &SkillPolicy, settings: &Settings) -> Self {
+    /// The calls of a task: its refinement, its executions (spec 10.1) with their reviews, and its merge. `items` is for
+    /// how many items it is done, if that is known.
+    fn of(setup: &Setup, task: &Task, items: Option<usize>, skill: &SkillPolicy, settings: &Settings) -> Self {
         let turns = skill.limits.task.max_turns.unwrap_or(settings.limits.max_turns);
         if task.for_each.is_some() {
-            let items = items(setup, task).unwrap_or(1);
+            let items = items.unwrap_or(1);
             let converses = skill.needs_arguments || skill.mode == SkillMode::Loop;
             let turns = if converses { to_usize(turns) } else { 1 };
             return Self { least: items, most: items.saturating_mul(turns) };
@@ -131,10 +132,15 @@ impl Calls {
     }
 }
 
-/// The number of items a task is done for, if the sheet shows it.
-fn items(setup: &Setup, task: &Task) -> Option<usize> {
+/// The number of items a task is done for, if the sheet shows it. `tasks` are those that it can read.
+fn items(setup: &Setup, tasks: &[&Task], task: &Task) -> Option<usize> {
+    let target = &task.source()?.target;
+    if let Target::TaskOutput { slug, heading: None } = target {
+        let at = tasks.iter().position(|read| read.slug == *slug)?;
+        return items(setup, tasks.get(..at)?, tasks.get(at)?);
+    }
     let workspace = Workspace::new(&setup.project, &[]).ok()?;
-    count_items(&task.source()?.target, &workspace)?.ok()
+    count_items(target, &workspace)?.ok()
 }
 
 /// The number of executions of a task, and whether they read parts of one material, as far as the sheet shows.

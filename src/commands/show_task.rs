@@ -186,7 +186,6 @@ fn all_read<'a>(store: &Arc<dyn Store>, task: &'a TaskRun) -> Vec<Read<'a>> {
             ToolState::Done(ToolOutput::Applied { .. }) => ("applied", None),
             ToolState::Done(ToolOutput::Rejected(_)) => ("could not be applied", None),
             ToolState::Done(ToolOutput::Repeated { .. }) => ("answered from an earlier call", None),
-            ToolState::Done(ToolOutput::Interrupted) => ("interrupted", None),
             _ => ("not made yet", None),
         };
         Read::Call { call, words, bytes }

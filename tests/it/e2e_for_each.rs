@@ -73,6 +73,14 @@ fn a_failed_item_fails_the_task_unless_failures_are_allowed() {
     assert_eq!(ended.out, "Summed.\n", "{}", ended.err);
     let joined = std::fs::read_to_string(garden.run_folder().join("tasks/review.md")).unwrap();
     assert!(joined.starts_with("1 of 3 items failed:\n\n- notes/b.md: "), "{joined}");
+    let told = "review: 1 of 3 parts failed: review/notes-b-md";
+    assert!(ended.err.contains(told) && ended.err.contains("Next: callsheet retry"), "{}", ended.err);
+    assert!(garden.expect(0, &["show", "--why"]).out.contains(told));
+    garden.follow_text(&broken.replace("text = \"\"", "text = \"Roses.\""));
+    let before = calls(&garden);
+    let again = garden.expect(0, &["retry", &run_of(&garden)]);
+    assert_eq!(calls(&garden), before + 2, "the failed item and its reader: {}", again.err);
+    assert!(!again.err.contains("parts failed"), "{}", again.err);
 }
 
 /// Items of an earlier result and of a table; a list that is none fails the task with a reason.
@@ -106,6 +114,25 @@ fn items_come_from_results_and_tables() {
     let read = |name: &str| std::fs::read_to_string(garden.run_folder().join("tasks").join(name)).unwrap();
     assert_eq!(read("water.md"), "## north\n\nWet north.\n\n## south\n\nWet south.\n");
     assert_eq!(read("plan.md"), "## name: Ann\n\nAnn mows.\n\n## name: Bo\n\nNobody.\n");
+}
+
+/// A list over the results of another list has one item for each result.
+///
+/// covers: 3.16
+#[test]
+fn the_results_of_a_list_are_the_items_of_the_next() {
+    let garden = project(
+        "[[rule]]\nprompt = \"Answer\"\ntext = \"Answered.\"\n[[rule]]\nprompt = \"mistakes in notes/b.md\"\ntext = \"\"\n\
+         [default]\ntext = \"- one\\n- two\"\n",
+    );
+    let next = "### Task section 3\n- **Name** Answer\n- **What is needed** Answer {review}.\n\
+        - **For each** review in [Reviews](#review-results)\n- **Expected output** A line.\n";
+    garden.write("work.md", format!("{}{next}", REVIEW.replace("ALLOW", ", allow failures")));
+    let checked = garden.expect(0, &["sheet", "check", "work.md"]);
+    assert!(checked.err.contains("3 items in #review-results"), "{}", checked.err);
+    garden.expect(0, &["run", "--sheet", "work.md"]);
+    let joined = std::fs::read_to_string(garden.run_folder().join("tasks/answer.md")).unwrap();
+    assert_eq!(joined, "## notes/a.md\n\nAnswered.\n\n## notes/sub/c.md\n\nAnswered.\n");
 }
 
 /// A task that changes files is approved once for all its items, and then each change is shown.

@@ -5,7 +5,7 @@ use std::fmt;
 
 use callsheet_core::events::{self, Event};
 use callsheet_core::record::{Outcome, Plan};
-use callsheet_core::run::{ChildSlot, Limit, Run, ToolOutput};
+use callsheet_core::run::{ChildSlot, Limit, Run};
 use callsheet_core::template::Kind;
 
 /// Defines the names of an enum's variants, after a prefix, and the name of a value. A new variant does not compile
@@ -197,9 +197,16 @@ impl Marks {
         self.hit(of_blow(&blow));
     }
 
-    pub(crate) fn event(&mut self, event: &Event) {
+    /// Counts an event that the run has just applied.
+    pub(crate) fn event(&mut self, run: &Run, event: &Event) {
         self.hit(&event_mark(event.name()));
         match event {
+            Event::RunResumed(_) => {
+                let mut calls = run.all_tasks().flat_map(|task| task.runs.iter().flat_map(|run| &run.calls));
+                if calls.any(|call| call.asks_again()) {
+                    self.blow(Blow::Interrupted);
+                }
+            }
             Event::RunConcluded(events::RunConcluded { outcome, .. })
             | Event::RunWaiting(events::RunWaiting { outcome }) => self.hit(of_outcome(outcome)),
             Event::ListAdopted(events::ListAdopted { origin: callsheet_core::events::ListOrigin::Edit(_), .. }) => {
@@ -213,9 +220,6 @@ impl Marks {
     pub(crate) fn end(&mut self, run: &Run) {
         run.limits_reached().for_each(|limit| self.hit(of_limit(&limit)));
         let calls = || run.all_tasks().flat_map(|task| task.runs.iter().flat_map(|run| &run.calls));
-        if calls().any(|call| call.output() == Some(&ToolOutput::Interrupted)) {
-            self.blow(Blow::Interrupted);
-        }
         if calls().any(|call| call.output().is_some() && run.policy(&call.call.name).unheld) {
             self.blow(Blow::Unheld);
         }

@@ -344,7 +344,7 @@ impl Shell {
         match self.writer.note(self.now, event) {
             Ok(()) => {
                 let run = self.writer.run();
-                self.marks.event(&fact.event);
+                self.marks.event(run, &fact.event);
                 self.unwritten.push(fact);
                 logs::nothing_is_overlooked(run)?;
                 why::every_task_says_why(run)?;

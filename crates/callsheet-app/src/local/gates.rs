@@ -118,6 +118,10 @@ pub(super) fn answer(runs: &Ordered<'_>, run: &RunId) -> Result<Receipt, Refusal
         }
         _ => Vec::new(),
     };
+    let is_saved = asked.found.owner.is_none() && asked.store.has_messages(run)?;
+    if is_saved {
+        notes.push("an answer was saved before; where both answer the same question, the later one counts".to_owned());
+    }
     runs.post(&asked.store, &asked.found, &messages)?;
     let what = match messages.len() {
         1 => "the answer".to_owned(),

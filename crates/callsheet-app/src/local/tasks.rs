@@ -138,7 +138,7 @@ fn refusal_of_part(preview: &Run, slug: &Slug, state: Option<State>, wish: Steer
             Some(item) => format!("remove what it is a part of: callsheet drop {id} {item}"),
             None => format!("inspect the run: callsheet show {id}"),
         };
-        let what = format!("{slug} can't be removed: in a template run, only failed items of a list can be");
+        let what = format!("{slug} can't be removed: only failed items of a list can be");
         return Refusal::usage(what, advice);
     }
     if state.is_some_and(State::is_ended) {

@@ -52,7 +52,7 @@ impl RunLines {
                 Some(state) => *state = standing,
                 None => drop(self.states.insert(task.task.slug.clone(), standing)),
             }
-            if standing != State::Planned {
+            if standing != State::Planned && !run.is_replaced(task) {
                 let (mark, word) = state_mark(standing);
                 lines.push(format!("{mark} {} {word}", task.task.slug));
             }

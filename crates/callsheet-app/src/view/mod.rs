@@ -126,7 +126,7 @@ impl RunView {
 
     /// The tasks of the templates that a listed task calls.
     pub fn tasks_below(&self, task: &Slug) -> impl Iterator<Item = &TaskRun> {
-        self.run.tasks_below(task)
+        self.run.tasks_below(task).filter(|below| !self.run.is_replaced(below))
     }
 
     /// All tasks. The tasks of a called template follow the task that calls it.

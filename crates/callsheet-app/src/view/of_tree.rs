@@ -31,7 +31,7 @@ impl RunView {
     }
 
     /// The tasks that succeeded although parts of them failed, one line each.
-    pub fn collected_of_tree(&self) -> Vec<String> {
+    pub fn collected(&self) -> Vec<String> {
         let operators = self.run.operators();
         let collects = |op: &&NodeInstance| {
             let node = operators.node(op);
@@ -41,8 +41,9 @@ impl RunView {
         let line = |op: &NodeInstance| {
             let parts = || operators.children(op).filter(|part| !part.place.is_nested());
             let failed: Vec<&str> = parts().filter(|part| part.failed()).map(|part| part.id.as_str()).collect();
-            let words =
-                format!("{}: {} of {} parts failed: {}", op.id, failed.len(), parts().count(), failed.join(", "));
+            let of_list = operators.lister(op).filter(|_| op.parent.is_none());
+            let name = of_list.map_or(&op.id, |caller| &caller.task);
+            let words = format!("{name}: {} of {} parts failed: {}", failed.len(), parts().count(), failed.join(", "));
             (!failed.is_empty()).then_some(words)
         };
         operators.iter().filter(collects).filter_map(line).collect()

@@ -82,8 +82,6 @@ notes! {
     AttemptFailed = "attempt_failed" ["message"],
     /// Precedes the stored output of a repeated call (spec 10.7). `id` is the earlier call.
     RepeatedCall = "repeated_call" ["id"],
-    /// The output of a call that was started but never seen to finish (spec 2.18).
-    InterruptedCall = "interrupted_call" [],
     /// Precedes the text of a failed tool.
     ToolFailed = "tool_failed" [],
     /// The output of a write call whose changes are on disk; `diff` is fenced.

@@ -282,6 +282,13 @@ impl Run {
         }
     }
 
+    /// Whether a person had the work of the task repeated, so that a later task counts in its place.
+    pub fn is_replaced(&self, task: &TaskRun) -> bool {
+        let is_removed = |op: &NodeInstance| op.state() == State::Dropped && !op.is_former();
+        let part = self.operators.of(task).filter(|op| !is_removed(op));
+        part.is_some() && task.state() != State::Dropped && self.judged(task) == State::Dropped
+    }
+
     /// A counter that grows with each change to a task.
     pub fn looks(&self) -> u64 {
         self.tasks.looks()

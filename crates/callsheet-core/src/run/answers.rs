@@ -8,7 +8,7 @@ use crate::record::{Answer, EffectKey, Gate, GateKind, Outcome, Verdict};
 use super::Run;
 use super::approval::{Approval, may_be_asked_about};
 use super::changes::SetKey;
-use super::execution::{Execution, ToolState};
+use super::execution::ToolState;
 use super::next_stage::NextStage;
 use super::reject::Reject;
 use super::task::TaskRun;
@@ -49,7 +49,7 @@ impl Answers<'_> {
         let (approval, units) = (Approval(self.0), Units(self.0));
         // The changes of a template have gates of their own.
         let asks = |task: &TaskRun| {
-            let again = approval.would_run_again(&task.task.slug) || task.runs.iter().any(Execution::was_interrupted);
+            let again = approval.would_run_again(&task.task.slug);
             let held = again || approval.holds_acts_of(task);
             (held || self.0.setup.has_unheld_tools()) && !task.calls_template()
         };
@@ -58,7 +58,7 @@ impl Answers<'_> {
             let held = approval.holds_acts_of(task);
             for run in task.runs.iter().filter(|run| !run.is_ended() && run.result().is_none()) {
                 for call in units.callable(run) {
-                    let again = approval.would_run_again(&task.task.slug) || run.makes_again(call);
+                    let again = approval.would_run_again(&task.task.slug);
                     let alone = approval.needs_own_answer(&call.call.name);
                     let waits = (held || again || alone) && call.state == ToolState::Queued;
                     if waits && approval.gates_tool(&call.call.name) {

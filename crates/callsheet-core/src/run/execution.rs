@@ -206,18 +206,6 @@ impl Execution {
         !self.calls.is_empty() && self.calls.iter().all(ToolRun::has_failed)
     }
 
-    /// Whether one of its calls was started and did not end.
-    pub(super) fn was_interrupted(&self) -> bool {
-        self.calls.iter().any(|call| call.output() == Some(&ToolOutput::Interrupted))
-    }
-
-    /// Whether the call repeats one that was started last time and did not end.
-    pub fn makes_again(&self, again: &ToolRun) -> bool {
-        let earlier = self.calls.iter().take_while(|call| call.call.id != again.call.id);
-        let alike = |call: &&ToolRun| call.call.name == again.call.name && call.call.arguments == again.call.arguments;
-        earlier.filter(alike).last().is_some_and(|call| call.output() == Some(&ToolOutput::Interrupted))
-    }
-
     /// Its call with this id.
     pub fn call(&self, id: &str) -> Option<&ToolRun> {
         self.calls.iter().find(|call| call.call.id == id)
@@ -295,9 +283,9 @@ impl ToolRun {
         matches!(self.output(), Some(ToolOutput::Text { error: true, .. }))
     }
 
-    /// Whether it ended without a known effect and without an output of its own.
-    pub fn had_no_effect(&self) -> bool {
-        matches!(self.output(), Some(ToolOutput::Interrupted | ToolOutput::Rejected(_)))
+    /// Whether its changes could not be applied.
+    pub fn was_rejected(&self) -> bool {
+        matches!(self.output(), Some(ToolOutput::Rejected(_)))
     }
 
     /// Whether an equal earlier call answered it.
@@ -391,8 +379,6 @@ pub enum ToolOutput {
         /// The id of that call.
         of: String,
     },
-    /// It was started, never finished, and may not be repeated (spec 2.18). The model sees an error.
-    Interrupted,
 }
 
 /// The merge of several finished executions.

@@ -8,7 +8,7 @@ use crate::record::{EffectKey, Outcome};
 use super::Run;
 use super::changing::Changing;
 use super::clock::Reuse;
-use super::execution::{ExecutionPhase, ToolOutput, ToolState};
+use super::execution::{ExecutionPhase, ToolState};
 use super::mounts::Mounts;
 use super::next_stage::{NextStage, follow_up_waits, gave_up_list};
 use super::operators::Trees;
@@ -116,17 +116,14 @@ impl Resume<'_> {
         }
     }
 
-    /// Interrupts a call. A person is asked whether a script of a template runs again (spec "Templates" 8). For any
-    /// other call, the model is told.
+    /// Interrupts a call: a person is asked whether it runs again.
     fn interrupt(&mut self, slug: &Slug, run: &ExecutionId, id: &str) {
-        let state = if self.0.tasks.get(slug).is_some_and(TaskRun::is_process) {
+        if self.0.tasks.get(slug).is_some_and(TaskRun::is_process) {
             self.0.gates.note_unended(slug);
-            ToolState::Gated { gate: self.0.gates.next(), again: true }
-        } else {
-            ToolState::Done(ToolOutput::Interrupted)
-        };
+        }
+        let gate = self.0.gates.next();
         if let Some(call) = self.0.tool_mut(slug, run, id) {
-            call.state = state;
+            call.state = ToolState::Gated { gate, again: true };
         }
     }
 

@@ -86,9 +86,11 @@ impl Merge {
 }
 
 impl TaskRun {
-    /// Whether it is a task of the list that is still to begin.
+    /// Whether it is a task of the list that has done nothing yet, apart from its refinement.
     pub fn is_to_begin(&self) -> bool {
-        self.is_own() && !self.state().is_ended() && self.execution == ExecutionStage::NotBegun
+        let is_untouched = || !self.runs.is_empty() && self.runs.iter().all(Execution::is_untouched);
+        let has_begun = self.execution != ExecutionStage::NotBegun && !is_untouched();
+        self.is_own() && !self.state().is_ended() && !has_begun
     }
 
     /// Whether one of its units has a slot.

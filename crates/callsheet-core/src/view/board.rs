@@ -221,7 +221,8 @@ impl Maker<'_> {
 
     fn row(&mut self, task: &TaskRun) -> Row {
         let (run, slug) = (self.run, &task.task.slug);
-        let below: Vec<Row> = run.tasks_below(slug).map(|below| self.row(below)).collect();
+        let below: Vec<Row> =
+            run.tasks_below(slug).filter(|below| !run.is_replaced(below)).map(|below| self.row(below)).collect();
         let state = if self.driven { run.standing(task) } else { run.standing(task).at_rest() };
         let (need, mut line) = self.standing(task, state, &below);
         if !below.is_empty() {

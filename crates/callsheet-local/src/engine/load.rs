@@ -140,6 +140,7 @@ pub(super) fn load(path: &Path, options: &EmbeddedOptions) -> Result<Loaded, Loa
         window_from: Some(WindowFrom::File),
         unpriced: false,
         price_input: None,
+        price_output: None,
         capabilities,
     };
     let threads = options.threads.unwrap_or_else(free_cores).max(1);

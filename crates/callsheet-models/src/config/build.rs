@@ -238,6 +238,7 @@ fn info(provider: &Provider, model: &str, capabilities: Capabilities) -> ModelIn
         window_from,
         unpriced: !provider.prices_of(model).are_known(),
         price_input: provider.prices_of(model).known_input(),
+        price_output: provider.prices_of(model).known_output(),
         capabilities,
     }
 }

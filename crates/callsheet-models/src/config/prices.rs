@@ -33,6 +33,11 @@ impl Prices {
         self.input.filter(|_| self.are_known())
     }
 
+    /// The output price, if the cost of a call can be computed.
+    pub fn known_output(&self) -> Option<f64> {
+        self.output.filter(|_| self.are_known())
+    }
+
     /// Cost of a call in US dollars. `None` unless both prices are known. Cached input without its own price counts in
     /// full, so the cost is never too low.
     pub fn cost_usd(&self, usage: &Usage) -> Option<f64> {
@@ -61,6 +66,8 @@ impl Provider {
         }
         let runs_here =
             matches!(self.dialect, Dialect::Ollama | Dialect::Llamacpp | Dialect::Embedded | Dialect::Scripted);
+        // A server on this machine that wants a key may pass calls on to one that costs something.
+        let runs_here = runs_here || self.local && self.api_key_env.is_none();
         if runs_here || vendors().iter().any(|row| row.name == self.name && row.dialect == self.dialect && row.local) {
             return Prices::FREE;
         }

@@ -114,6 +114,7 @@ impl Scripted {
             window_from: script.model.window.map(|_| WindowFrom::Script),
             unpriced: false,
             price_input: None,
+            price_output: None,
             capabilities,
         };
         let mut rules = Vec::with_capacity(script.rule.len());
@@ -142,6 +143,7 @@ impl Scripted {
         self.prices = provider.prices_of(&self.name);
         self.info.unpriced = !self.prices.are_known();
         self.info.price_input = self.prices.known_input();
+        self.info.price_output = self.prices.known_output();
         self
     }
 

@@ -241,6 +241,7 @@ async fn the_suite_finds_what_is_wrong() {
         window_from: None,
         unpriced: false,
         price_input: None,
+        price_output: None,
         capabilities: able,
     };
     let findings = check_model(&Liar(info)).await;

@@ -79,6 +79,13 @@ fn items(services: &Services, run: &Run, owner: &TaskRun, source: &Reference) ->
     let texts = Texts::of(services, run, &wanted);
     let restricted = run.no_longer_relevant().iter().cloned().collect();
     let request = request(services, run, owner, &wanted, &restricted);
+    if let Target::TaskOutput { slug, heading: None } = &source.target
+        && !request.is_restricted(&source.target)
+        && let Some(list) = run.operators().list_of(slug)
+    {
+        let done = Ended::of(services, run, list).done;
+        return Ok(done.into_iter().map(|(title, text)| Item { title: title.to_owned(), text }).collect());
+    }
     match item_source(&source.target, &request, &texts.sources(services, run.settings().allow_http))? {
         ItemSource::Files(paths) => {
             Ok(paths.into_iter().map(|path| Item { title: path.clone(), text: path }).collect())
@@ -171,6 +178,54 @@ fn file_of(services: &Services, text: &str) -> Option<String> {
     services.workspace.kind(&located).is_ok().then_some(path)
 }
 
+/// The items of a list that a task has gone through, in order.
+struct Ended<'a> {
+    titles: Vec<&'a str>,
+    /// The titles and results of the items that are done.
+    done: Vec<(&'a str, String)>,
+    /// The titles of the failed items, each with its reason.
+    failed: Vec<String>,
+    /// The titles of the items that a person removed.
+    removed: Vec<&'a str>,
+}
+
+impl<'a> Ended<'a> {
+    fn of(services: &Services, run: &'a Run, top: &NodeInstance) -> Self {
+        let values = |id: &BlobId| services.store.blob(id).ok();
+        let titles = run.operators().item_titles(top);
+        let at = |child: &NodeInstance| match child.place {
+            ChildSlot::Item { index } => usize::try_from(index).ok(),
+            _ => None,
+        };
+        let mut items: Vec<(usize, &NodeInstance)> =
+            run.operators().children(top).filter_map(|child| Some((at(child)?, child))).collect();
+        items.sort_by_key(|(index, _)| *index);
+        let (mut done, mut failed, mut removed) = (Vec::new(), Vec::new(), Vec::new());
+        for (index, item) in items {
+            let title = titles.get(index).copied().unwrap_or_default();
+            if item.state() == State::Dropped {
+                removed.push(title);
+                continue;
+            }
+            let result = result_of(item, &values).unwrap_or_default();
+            match result.status {
+                ReturnStatus::Complete => done.push((title, result.words().into_owned())),
+                _ => failed.push(format!("{title}: {}", why(&result))),
+            }
+        }
+        Self { titles, done, failed, removed }
+    }
+
+    /// Whether not all items have begun.
+    fn is_stopped(&self) -> bool {
+        self.done.len() + self.failed.len() + self.removed.len() < self.titles.len()
+    }
+}
+
+fn why(result: &TaskResult) -> &str {
+    result.error.as_deref().map_or("", |error| error.message.as_str())
+}
+
 /// The result of the task once its tree came back.
 ///
 /// # Errors
@@ -181,53 +236,26 @@ pub(super) fn returned(
     owner: &TaskRun,
     top: &NodeInstance,
 ) -> Result<ResultParts, String> {
-    let values = |id: &BlobId| services.store.blob(id).ok();
-    let titles = run.operators().item_titles(top);
-    let whole = result_of(top, &values).unwrap_or_default();
-    let mut items: Vec<(usize, TaskResult)> = Vec::new();
-    let mut removed: Vec<usize> = Vec::new();
-    for child in run.operators().children(top) {
-        if let ChildSlot::Item { index } = child.place
-            && let Ok(index) = usize::try_from(index)
-        {
-            match child.state() == State::Dropped {
-                true => removed.push(index),
-                false => items.push((index, result_of(child, &values).unwrap_or_default())),
-            }
-        }
+    let ended = Ended::of(services, run, top);
+    let allowed =
+        owner.task.for_each.as_ref().is_some_and(|for_each| for_each.allow_failures) && !ended.done.is_empty();
+    if ended.is_stopped() && ended.failed.is_empty() {
+        let values = |id: &BlobId| services.store.blob(id).ok();
+        return Err(why(&result_of(top, &values).unwrap_or_default()).to_owned());
     }
-    items.sort_by_key(|(index, _)| *index);
-    let is_done = |result: &TaskResult| result.status == ReturnStatus::Complete;
-    let title = |index: usize| titles.get(index).copied().unwrap_or_default();
-    let why = |result: &TaskResult| result.error.as_deref().map_or("", |error| error.message.as_str()).to_owned();
-    let done: Vec<(&str, String)> = items
-        .iter()
-        .filter(|(_, result)| is_done(result))
-        .map(|(index, result)| (title(*index), result.words().into_owned()))
-        .collect();
-    let failed: Vec<String> = items
-        .iter()
-        .filter(|(_, result)| !is_done(result))
-        .map(|(index, result)| format!("{}: {}", title(*index), why(result)))
-        .collect();
-    let stopped = items.len().saturating_add(removed.len()) < titles.len();
-    let allowed = owner.task.for_each.as_ref().is_some_and(|for_each| for_each.allow_failures) && !done.is_empty();
-    if stopped && failed.is_empty() {
-        return Err(why(&whole));
-    }
-    let count = format!("{} of {} items failed", failed.len(), titles.len());
-    if stopped || !failed.is_empty() && !allowed {
-        let more = failed.len().saturating_sub(NAMED);
+    let count = format!("{} of {} items failed", ended.failed.len(), ended.titles.len());
+    if ended.is_stopped() || !ended.failed.is_empty() && !allowed {
+        let more = ended.failed.len().saturating_sub(NAMED);
         let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-        let named: Vec<&str> = failed.iter().take(NAMED).map(String::as_str).collect();
+        let named: Vec<&str> = ended.failed.iter().take(NAMED).map(String::as_str).collect();
         return Err(format!("{count}: {}{more}", named.join("; ")));
     }
-    let without: Vec<&str> = removed.into_iter().map(title).collect();
-    let notes = [(&*count, failed), ("items that a person removed", without.into_iter().map(str::to_owned).collect())];
+    let removed = ended.removed.iter().map(|title| (*title).to_owned()).collect();
+    let notes = [(&*count, ended.failed), ("items that a person removed", removed)];
     let notes = notes.iter().filter(|(_, items)| !items.is_empty());
     let note: Vec<String> = notes.map(|(what, items)| format!("{what}:\n\n- {}", items.join("\n- "))).collect();
     let note = note.join("\n\n");
-    let (summary, document) = join_items(&note, &done);
+    let (summary, document) = join_items(&note, &ended.done);
     Ok(ResultParts {
         summary,
         headings: document_headings(&document),

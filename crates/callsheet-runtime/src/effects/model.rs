@@ -221,12 +221,25 @@ fn reused(
     Ok(Some(received))
 }
 
-/// Refuses a prompt that alone would cost more than the cost limits leave.
-fn affordable(asked: &ModelCall, prompt: PromptRecord, model: &dyn Model) -> Result<PromptRecord, PromptFault> {
-    let (Some(left), Some(price)) = (asked.max_cost_usd, model.info().price_input) else { return Ok(prompt) };
+/// Limits the reply to what the cost limits leave beside the prompt. Refuses a prompt that alone would cost more.
+fn affordable(asked: &ModelCall, mut prompt: PromptRecord, model: &dyn Model) -> Result<PromptRecord, PromptFault> {
+    let info = model.info();
+    let (Some(left), Some(input), Some(output)) = (asked.max_cost_usd, info.price_input, info.price_output) else {
+        return Ok(prompt);
+    };
     let tokens = u32::try_from(prompt.request.estimated_tokens()).unwrap_or(u32::MAX);
-    let cost = f64::from(tokens) * price / 1_000_000.0;
-    if cost > 0.0 && cost >= left { Err(PromptFault::OverCost(cost, left)) } else { Ok(prompt) }
+    let cost = f64::from(tokens) * input / 1_000_000.0;
+    let over = |usd: f64| usd > 0.0 && usd >= left;
+    if over(cost + output / 1_000_000.0) {
+        return Err(PromptFault::OverCost(cost, left));
+    }
+    let most = prompt.request.max_output_tokens;
+    if over(cost + f64::from(most) * output / 1_000_000.0) {
+        // It fits into 32 bits, because it is less than `most`.
+        prompt.request.max_output_tokens = (((left - cost) * 1_000_000.0 / output) as u32).clamp(1, most);
+        prompt.shortened = true;
+    }
+    Ok(prompt)
 }
 
 /// Waits for a slot of the provider, as long as the call has time.

@@ -77,6 +77,9 @@ pub struct ModelInfo {
     /// US dollars per million input tokens, if it has a known price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price_input: Option<f64>,
+    /// US dollars per million output tokens, if it has a known price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price_output: Option<f64>,
     /// What it can do.
     pub capabilities: Capabilities,
 }
@@ -91,6 +94,7 @@ impl ModelInfo {
             window_from: None,
             unpriced: false,
             price_input: None,
+            price_output: None,
             capabilities: Capabilities::default(),
         }
     }

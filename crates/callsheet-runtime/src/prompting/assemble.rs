@@ -116,7 +116,7 @@ pub(crate) fn gather(
     let wanted = task.map(|task| wanted(run, task, asked)).unwrap_or_default();
     let attempt = run.attempts(&asked.key).map_or(1, |attempts| attempts.attempt);
     let read = task.map(|task| read_files(task, asked, &wanted)).unwrap_or_default();
-    let (description, omitted) = project::project_description(services, lists_files(asked.key.phase), &read, window);
+    let (description, omitted) = project::project_description(services, asked.key.phase, &read, window);
     let mut parts = PromptDraft {
         job: job(services, run, asked, model.info(), notation)?,
         label: callsheet_core::view::call_words(&asked.key, run.part(&asked.key)),
@@ -156,11 +156,6 @@ fn read_files(task: &TaskRun, asked: &ModelCall, wanted: &[Wanted]) -> Vec<Strin
     let calls = exec.into_iter().flat_map(|exec| &exec.calls);
     let called = calls.filter_map(|call| call.call.arguments.get("path")?.as_str().map(str::to_owned));
     named.chain(called).collect()
-}
-
-/// Whether prompts of a phase list the files of the project.
-fn lists_files(phase: Phase) -> bool {
-    matches!(phase, Phase::Plan | Phase::Iterate | Phase::Continue)
 }
 
 /// The parts of a handler's call: its own files and budgets, and the conversation so far.

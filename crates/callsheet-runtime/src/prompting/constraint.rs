@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use callsheet_core::fence::fence;
 use callsheet_core::links;
-use callsheet_core::nouns::{Reference, SkillPolicy, Target, ToolSpec, tokens};
+use callsheet_core::nouns::{Phase, Reference, SkillPolicy, Target, ToolSpec, tokens};
 use callsheet_core::prompt::Note;
 use callsheet_core::run::{Run, State, TaskRun};
 use callsheet_format::grammar;
@@ -173,7 +173,7 @@ fn link(title: &str, target: Target) -> String {
 /// come first, then those that are most related to it.
 fn project_links(services: &Services, prompt: &str) -> Vec<String> {
     let mut links = Vec::new();
-    if !project::project_description(services, true, &[], None).0.is_empty() {
+    if !project::project_description(services, Phase::Plan, &[], None).0.is_empty() {
         links.push(link("Project description", Target::ProjectDescription));
     }
     let files: Vec<String> = project::files_for(services, prompt).into_iter().map(|file| file.path).collect();

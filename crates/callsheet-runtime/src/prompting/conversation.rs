@@ -127,7 +127,6 @@ fn shown(
             let text = earlier.map(|earlier| earlier.text).unwrap_or_default();
             plain(format!("{}\n{text}", Note::RepeatedCall.fill(&[("id", of)])))
         }
-        Some(ToolOutput::Interrupted) => Shown { text: Note::InterruptedCall.text().to_owned(), error: true },
     })
 }
 

@@ -1,6 +1,6 @@
 //! What prompts say about the project: its description, its files, and the file that a person has open.
 
-use callsheet_core::nouns::tokens;
+use callsheet_core::nouns::{Phase, tokens};
 use callsheet_format::prompt::CurrentFile;
 use callsheet_format::sheet::split_mark;
 
@@ -18,26 +18,30 @@ const LISTED: usize = 100;
 /// The maximum number of tokens for these paths.
 const LISTED_TOKENS: u32 = 800;
 
-/// What a prompt says about the project: its rules, else its README, else a summary of its files; empty if there is
-/// none of these. If the prompt also lists the files, the summary does not. `read` holds the files that the task reads.
+/// What a prompt of a phase says about the project: its rules, else its README, else a summary of its files; empty if
+/// there is none of these. An execution gets no summary: it sees what its task names, and a new file must not change
+/// its prompt. If the prompt also lists the files, the summary does not. `read` holds the files that the task reads.
 pub(crate) fn project_description(
     services: &Services,
-    beside_files: bool,
+    phase: Phase,
     read: &[String],
     window: Option<u32>,
 ) -> (String, Vec<Omitted>) {
     if let Some(rules) = rules(&services.workspace, read, room(window)) {
         return (rules.text, rules.omitted);
     }
-    (described(services, beside_files), Vec::new())
+    (described(services, phase), Vec::new())
 }
 
-fn described(services: &Services, beside_files: bool) -> String {
+fn described(services: &Services, phase: Phase) -> String {
     let Some(excerpt) = references::project_description(&services.workspace) else {
         let snapshots = &services.snapshots;
-        let kept = if beside_files { &snapshots.overview_without_names } else { &snapshots.overview };
-        let overview = || references::overview(&services.workspace, !beside_files).unwrap_or_default();
-        return kept.get_or_init(overview).clone();
+        let (kept, names) = match phase {
+            Phase::Plan | Phase::Iterate | Phase::Continue => (&snapshots.overview_without_names, false),
+            Phase::Refine => (&snapshots.overview, true),
+            _ => return String::new(),
+        };
+        return kept.get_or_init(|| references::overview(&services.workspace, names).unwrap_or_default()).clone();
     };
     let text = references::cut(&excerpt, DESCRIPTION_TOKENS).text;
     split_mark(&text).1.replace("\r\n", "\n")

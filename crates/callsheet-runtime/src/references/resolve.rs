@@ -61,7 +61,7 @@ pub struct Request<'a> {
 }
 
 impl Request<'_> {
-    pub(super) fn is_restricted(&self, target: &Target) -> bool {
+    pub(crate) fn is_restricted(&self, target: &Target) -> bool {
         is_restricted(target, self.restricted)
     }
 }

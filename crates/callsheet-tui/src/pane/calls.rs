@@ -130,7 +130,6 @@ impl<'a> Teller<'a> {
                 Some(ToolOutput::Applied { set }) => self.quiet(&format!("its changes are made (set {set})")),
                 Some(ToolOutput::Rejected(issues)) => issues.iter().for_each(|issue| self.bad(&issue.to_string())),
                 Some(ToolOutput::Repeated { of }) => self.quiet(&format!("same as {of}, an equal earlier call")),
-                Some(ToolOutput::Interrupted) => self.bad("started and never finished; it is not repeated"),
                 None => {}
             }
         }

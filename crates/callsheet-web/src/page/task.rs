@@ -254,7 +254,6 @@ fn tool_state(call: &ToolRun) -> (&'static str, &'static str) {
             ToolOutput::Applied { .. } => ("✓", "change applied"),
             ToolOutput::Rejected(_) => ("✗", "change not possible"),
             ToolOutput::Repeated { .. } => ("✓", "same call as before"),
-            ToolOutput::Interrupted => ("!", "interrupted"),
         },
     }
 }

@@ -4,9 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::run::Run;
 use crate::run::clock::Reuse;
-use crate::run::execution::ToolOutput;
 use crate::run::resume::Resume;
-use crate::nouns::{Settings, Slug};
+use crate::nouns::Settings;
 use crate::units::{counted, dollars, duration};
 
 use super::{Line, Recorded, When};
@@ -36,24 +35,9 @@ impl Recorded for RunResumed {
 
     fn line(&self, run: &Run) -> Option<Line> {
         let words = run.reused().and_then(|reuse| reuse_words(&reuse));
-        let parts: Vec<String> = words.into_iter().chain(interrupted(run)).collect();
-        let told = if parts.is_empty() { String::new() } else { format!(": {}", parts.join("; ")) };
+        let told = words.map(|words| format!(": {words}")).unwrap_or_default();
         Some(Line::new(format!("resumed{told}")))
     }
-}
-
-/// The calls that were interrupted and may not be repeated, in words, for tasks whose model still hears of them.
-fn interrupted(run: &Run) -> Vec<String> {
-    let open = run.all_tasks().flat_map(|task| {
-        let unended = task.runs.iter().filter(|exec| !exec.is_ended());
-        unended.map(move |exec| (task, exec))
-    });
-    let calls = open.flat_map(|(task, exec)| exec.calls.iter().map(move |call| (task, call)));
-    let lost = calls.filter(|(_, call)| call.output() == Some(&ToolOutput::Interrupted));
-    let words = |task: &Slug, tool: &str| {
-        format!("{tool} of {task} was interrupted and is not repeated (`retry` repeats the task)")
-    };
-    lost.map(|(task, call)| words(&task.task.slug, &call.call.name)).collect()
 }
 
 /// The words for what a resume did not have to repeat: `reuses 7 calls, repeats 1; saved $0.04 and 2 min 05 s`.

@@ -9,7 +9,7 @@ use crate::nouns::{BlobId, ExecutionId, Slug};
 use crate::units::duration;
 
 use super::check::Check;
-use super::{blobs, Checked, Line, Recorded};
+use super::{blobs, Checked, Line, Recorded, Stale};
 
 /// A tool call ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -50,6 +50,11 @@ impl Recorded for ToolFinished {
             ToolRecord::Changes(changes) => blobs::of_changes(changes),
             _ => Vec::new(),
         }
+    }
+
+    fn stale(&self) -> Stale<'_> {
+        // The output of a process is the result of its task.
+        Stale { sheet: false, task: Some(&self.task) }
     }
 
     fn line(&self, _run: &Run) -> Option<Line> {

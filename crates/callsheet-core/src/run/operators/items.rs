@@ -1,5 +1,6 @@
 //! The items of a list for which a task of a sheet is done (spec 3.16): a tree below the task goes through them.
 
+use crate::nouns::Slug;
 use crate::run::TaskRun;
 use crate::template::operators::ChildSlot;
 
@@ -13,8 +14,14 @@ pub const ITEMS: &str = "items";
 
 impl Operators {
     /// The call that goes through the items of a list, if the task is part of that.
-    pub(super) fn lister(&self, op: &NodeInstance) -> Option<&Caller> {
+    pub fn lister(&self, op: &NodeInstance) -> Option<&Caller> {
         self.caller(op.mount).filter(|caller| caller.run.as_str() == FOR_EACH)
+    }
+
+    /// The tree that goes through the items of a list for a task of a sheet.
+    pub fn list_of(&self, task: &Slug) -> Option<&NodeInstance> {
+        let is_of_task = |op: &&NodeInstance| self.lister(op).is_some_and(|caller| caller.task == *task);
+        self.iter().filter(|op| op.parent.is_none()).filter(is_of_task).last()
     }
 
     /// Whether a task goes through the items of a list for a task of a sheet, and some items failed.

@@ -23,10 +23,12 @@ pub fn drop_echoes(steps: Steps, is_edit: bool, context: &ReadContext, notes: &m
         for draft in step {
             match finished(&draft, &done, &context.past) {
                 // It is unchanged from what the host wrote.
-                Some(known) if is_edit && draft.state && (draft.output || is_same(&draft, known)) => {
+                Some(known) if is_edit && draft.state && is_same(&draft, known) => {
                     shown.push(draft.span);
                 }
-                Some(known) if draft.output || is_same(&draft, known) || was_same(&draft, known, &context.past) => {
+                Some(known)
+                    if draft.output && !is_edit || is_same(&draft, known) || was_same(&draft, known, &context.past) =>
+                {
                     echoes.push((draft.span, draft.task.name));
                 }
                 Some(_) => {

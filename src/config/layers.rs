@@ -144,6 +144,11 @@ impl Config {
                     let what = format!("the key `{shown}` is unknown. Did you mean {}?", near.name);
                     return Err(ConfigFault { place: place(file, &text, at), what });
                 }
+                // A guard that never runs would fail without a word.
+                if name.starts_with("hooks.") && owner != SetBy::AnyProject {
+                    let what = format!("the key `{shown}` is unknown. Hooks are: {}", hook_names());
+                    return Err(ConfigFault { place: place(file, &text, at), what });
+                }
                 self.notices.push(Notice(format!("{}: ignored the unknown key `{shown}`", place(file, &text, at))));
                 continue;
             };
@@ -317,6 +322,12 @@ impl Config {
         let laid: Settings = serde_json::from_value(tree).map_err(fault)?;
         Ok(Settings { model: settings.model.clone(), ..laid })
     }
+}
+
+/// The keys of hooks, in words.
+fn hook_names() -> String {
+    let names = KEYS.iter().filter_map(|known| known.name.strip_prefix("hooks.")?.strip_suffix(".*"));
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// Puts a value at the place of a dotted name. Values that are not settings of a run are put beside them and ignored.

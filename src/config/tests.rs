@@ -79,6 +79,10 @@ fn faults_name_file_line_and_column() {
         "[limits]\nmax_turn = 1\n",
         "user.toml:2:12: the key `limits.max_turn` is unknown. Did you mean limits.max_turns?",
     );
+    check(
+        "[hooks.pre-wriet]\nguard = ['false']\n",
+        "is unknown. Hooks are: pre-plan, pre-tool, pre-write, post-task, run-end",
+    );
     check("refine = 'sometimes'\n", "`refine` must be one of auto, always, never");
     check("[providers.x]\ndialect = 'morse'\n", "user.toml:2:11: `providers.x.dialect` must be one of openai");
 }

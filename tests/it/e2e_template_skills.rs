@@ -136,6 +136,22 @@ fn c49_of_equal_names_the_template_wins_and_is_told() {
     assert!(prompt.contains("- **skill:water_report** Look who waters."), "{prompt}");
 }
 
+/// A skill of the project is not replaced by a template that comes with Callsheet.
+///
+/// covers: C49, T519
+#[test]
+fn a_skill_of_the_project_wins_over_a_built_in_template() {
+    let garden = TestProject::scripted("[default]\ntext = \"## Result summary\\nMine.\"\n");
+    garden.write(
+        ".claude/skills/triage/SKILL.md",
+        "---\nname: triage\ndescription: Sort what comes in.\n---\nSort by the colour of the flower.\n",
+    );
+    garden.expect(0, &["trust", "--yes"]);
+    let ended = garden.expect(0, &["run", "--skill", "triage", "sort"]);
+    assert!(ended.err.contains("is used, not the built-in template"), "{}", ended.err);
+    assert!(garden.expect(0, &["show", "--prompt", "1"]).out.contains("colour of the flower"));
+}
+
 /// covers: C42, C43
 #[test]
 fn c42_a_subtask_answers_the_reply_that_asked_for_it() {

@@ -62,6 +62,12 @@ pub enum BranchFault {
         "the repository's configuration starts a program ({0}); if you trust it, move this to your own configuration"
     )]
     Program(String),
+    /// The run works on a branch that is not checked out.
+    #[error("the project is not on the branch {0}, on which the run works; switch to it: git switch {0}")]
+    Elsewhere(String),
+    /// Git knows no name and address for commits.
+    #[error("git does not know who commits; set `git config user.name` and `git config user.email`")]
+    NoIdentity,
     /// Git failed with this message.
     #[error("git says: {0}")]
     Git(String),
@@ -80,6 +86,11 @@ pub fn begin(workspace: &Workspace, branch: &str) -> Result<(), BranchFault> {
         return Err(BranchFault::BadName(visible_line(branch)));
     }
     git.refuse_programs()?;
+    for who in ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"] {
+        if !git.run(&["var", who])?.status.success() {
+            return Err(BranchFault::NoIdentity);
+        }
+    }
     let words = ["status", "--porcelain=v1", "-z", "--untracked-files=no", "--no-renames", "--ignore-submodules=all"];
     let changed = git.text(&words)?;
     if let Some(first) = changed.split('\0').find_map(|line| line.get(3..)) {
@@ -93,6 +104,18 @@ pub fn begin(workspace: &Workspace, branch: &str) -> Result<(), BranchFault> {
         return Err(BranchFault::Exists(branch.to_owned()));
     }
     git.text(&["switch", "--quiet", "--create", branch]).map(|_| ())
+}
+
+/// Refuses to change files while another branch is checked out than the one on which the run works. Blocks while git
+/// works.
+///
+/// # Errors
+/// Another branch is checked out, or git can't be asked.
+pub(crate) fn refuse_elsewhere(workspace: &Workspace, branch: &str) -> Result<(), BranchFault> {
+    match Git::of(workspace)?.current()? {
+        Some(current) if current == branch => Ok(()),
+        _ => Err(BranchFault::Elsewhere(branch.to_owned())),
+    }
 }
 
 /// The commits of one run.
@@ -140,7 +163,7 @@ impl Commits {
                     continue;
                 }
                 if git.current()?.as_deref() != Some(branch) {
-                    return Err(BranchFault::Git(format!("the project is not on the branch {branch}")));
+                    return Err(BranchFault::Elsewhere(branch.to_owned()));
                 }
                 git.commit(&applied.changes, &message(task, applied, &name))?;
                 known.insert(name);

@@ -4,6 +4,7 @@ use callsheet_core::issue::Issue;
 use callsheet_core::nouns::RunId;
 use callsheet_core::run::Reject;
 
+use crate::branch::BranchFault;
 use crate::ports::StoreFault;
 
 /// Why driving stopped. Each variant says who can fix it and whether a retry helps.
@@ -68,6 +69,9 @@ pub enum InputFault {
     /// The folder of the project or of the run cannot be used; the message names it.
     #[error("{0}")]
     Folder(String),
+    /// The run cannot work on its git branch.
+    #[error(transparent)]
+    Branch(#[from] BranchFault),
     /// The run cannot be resumed or continued like that.
     #[error("{0}")]
     NotResumable(Reject),

@@ -65,17 +65,29 @@ impl Catalog {
         (catalog, issues)
     }
 
-    /// Adds templates to the skills. If names are equal, the template is used, and this is reported (T519).
+    /// Adds templates to the skills. If names are equal, the template is used, and this is reported (T519). A built-in
+    /// template does not replace a skill of the project or of the user.
     pub fn with_templates(mut self, templates: Vec<Skill>) -> (Self, Vec<SkillIssue>) {
         let mut issues = Vec::new();
-        for template in templates {
+        for mut template in templates {
             if let Some(skill) = self.skills.get(&template.name) {
+                let stays = template.source.layer == SkillLayer::Bundled && skill.source.layer != SkillLayer::Bundled;
+                let (name, path) = (&template.name, &skill.source.path);
+                let words = match stays {
+                    true => format!("T519: the skill in {path} is used, not the built-in template \"{name}\""),
+                    false => format!("T519: the template \"{name}\" replaces the skill in {path}"),
+                };
                 issues.push(issue(
                     SkillSeverity::Notice,
                     &template.source,
-                    format!("T519: the template \"{}\" replaces the skill in {}", template.name, skill.source.path),
+                    words,
                     "`skill:NAME` and `template:NAME` select one of them",
                 ));
+                if stays {
+                    template.name = format!("template:{name}");
+                    self.skills.insert(template.name.clone(), template);
+                    continue;
+                }
                 let source = skill.source.clone();
                 let own = Skill { name: format!("skill:{}", skill.name), ..skill.clone() };
                 self.replaced.entry(template.name.clone()).or_default().push(source);

@@ -15,12 +15,18 @@ use super::hooks::{HookRefusal, ask_hooks};
 use super::hunks;
 use super::try_changes::check_issue;
 use super::work::{EffectFuture, EffectResult, Work};
-use crate::fault::DriveFault;
+use crate::branch::refuse_elsewhere;
+use crate::fault::{DriveFault, InputFault};
 use crate::services::{HookPoint, Services};
 
-/// Applies a set whose start is on disk. If a file changed since the set was made, nothing is applied: the set is
+/// Applies a set whose start is on disk, on the git branch of the run, if it has one. If a file changed since the set was made, nothing is applied: the set is
 /// adapted to the current file, and what a person has not seen in this form goes back to the gate.
-pub(crate) fn apply(work: Work, task: Slug, run: ExecutionId, set: u32, changes: ChangeSet) -> EffectFuture {
+pub(crate) fn apply(
+    work: Work,
+    branch: Option<String>,
+    (task, run, set): (Slug, ExecutionId, u32),
+    changes: ChangeSet,
+) -> EffectFuture {
     Box::pin(async move {
         if let Some(refused) = refused_by_hook(&work, &task, &changes).await? {
             let events = refused.map(|issue| rejected(&work.services, task, run, set, vec![issue]));
@@ -28,6 +34,9 @@ pub(crate) fn apply(work: Work, task: Slug, run: ExecutionId, set: u32, changes:
         }
         let Work { services, cancel, .. } = work;
         blocking(move || {
+            if let Some(branch) = branch {
+                refuse_elsewhere(&services.workspace, &branch).map_err(InputFault::from)?;
+            }
             let journal = Journal::new(&services.kept, &task, &run, set);
             match disk::apply(&changes, &journal, means(&services, &|text| services.notice(text), &cancel)) {
                 Ok(()) => Ok(vec![events::ChangesApplied { task, run, set, changes }.into()]),

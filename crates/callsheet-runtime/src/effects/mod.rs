@@ -78,7 +78,9 @@ pub(crate) fn perform(work: Work, effect: Effect, run: &Run) -> EffectFuture {
         Effect::AskApproval(gate) => gate::approve(work, run, gate),
         effect @ Effect::AskPerson { .. } => gate::question(work, effect),
         Effect::TryChanges { .. } => try_changes::check(work, run, effect),
-        Effect::ApplyChanges { task, run: exec, set, changes } => apply::apply(work, task, exec, set, changes),
+        Effect::ApplyChanges { task, run: exec, set, changes } => {
+            apply::apply(work, run.settings().branch.clone(), (task, exec, set), changes)
+        }
         Effect::RollBack { task, run: exec, set, changes } => apply::roll_back(work, task, exec, set, changes),
         Effect::ReadReply(_)
         | Effect::CheckReferences { .. }

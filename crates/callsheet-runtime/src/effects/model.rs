@@ -221,25 +221,32 @@ fn reused(
     Ok(Some(received))
 }
 
-/// Limits the reply to what the cost limits leave beside the prompt. Refuses a prompt that alone would cost more.
+/// Limits the reply to what the cost limits leave beside the prompt. Refuses a prompt that leaves nothing.
 fn affordable(asked: &ModelCall, mut prompt: PromptRecord, model: &dyn Model) -> Result<PromptRecord, PromptFault> {
     let info = model.info();
     let (Some(left), Some(input), Some(output)) = (asked.max_cost_usd, info.price_input, info.price_output) else {
         return Ok(prompt);
     };
     let tokens = u32::try_from(prompt.request.estimated_tokens()).unwrap_or(u32::MAX);
-    let cost = f64::from(tokens) * input / 1_000_000.0;
-    let over = |usd: f64| usd > 0.0 && usd >= left;
-    if over(cost + output / 1_000_000.0) {
-        return Err(PromptFault::OverCost(cost, left));
-    }
+    let cost = f64::from(tokens) * input / MILLION;
     let most = prompt.request.max_output_tokens;
-    if over(cost + f64::from(most) * output / 1_000_000.0) {
-        // It fits into 32 bits, because it is less than `most`.
-        prompt.request.max_output_tokens = (((left - cost) * 1_000_000.0 / output) as u32).clamp(1, most);
-        prompt.shortened = true;
-    }
+    let paid = paid_output(left - cost, output, most).ok_or(PromptFault::OverCost(cost, left))?;
+    prompt.request.max_output_tokens = paid;
+    prompt.shortened |= paid < most;
     Ok(prompt)
+}
+
+/// Prices are for so many tokens.
+const MILLION: f64 = 1_000_000.0;
+
+/// How many of at most `most` output tokens `left` US dollars pay, if they pay any.
+fn paid_output(left: f64, price: f64, most: u32) -> Option<u32> {
+    if left <= 0.0 && price > 0.0 || left < 0.0 {
+        return None;
+    }
+    // A number that is out of range becomes the nearest one of the type.
+    let paid = if price > 0.0 { (left * MILLION / price) as u32 } else { most };
+    (paid > 0).then_some(paid.min(most))
 }
 
 /// Waits for a slot of the provider, as long as the call has time.
@@ -462,5 +469,17 @@ mod tests {
         assert_eq!(*clock.0.lock().unwrap(), [30, 30], "what was heard begins the time anew");
         let seen = seen.0.into_inner().unwrap();
         assert!(matches!(seen.as_slice(), [one] if one.contains("Silent") && one.contains("seconds: 30")), "{seen:?}");
+    }
+
+    #[test]
+    fn a_reply_gets_what_the_dollars_that_are_left_pay() {
+        let check = |left, price, expect| assert_eq!(paid_output(left, price, 8_192), expect, "{left} at {price}");
+        check(0.02, 100.0, Some(200));
+        check(9.0, 100.0, Some(8_192));
+        check(0.000_05, 100.0, None);
+        check(0.0, 100.0, None);
+        check(-1.0, 0.0, None);
+        check(0.0, 0.0, Some(8_192));
+        check(f64::MAX, 0.1, Some(8_192));
     }
 }

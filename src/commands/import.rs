@@ -8,6 +8,8 @@ use callsheet_app::{Cursor, Order, Receipt, RunCommand, RunControl};
 use callsheet_core::nouns::RunId;
 use callsheet_core::record::AnsweredBy;
 use callsheet_core::view::counted;
+use callsheet_core::visible::visible_line;
+use callsheet_runtime::ports::Grants;
 use callsheet_share::{
     Adopted, ApprovedGate, FILE, PublicKey, RunRecord, SignedApproval, Unsealing, adopt, is_approval, is_sealed,
     needs_passphrase, open, unpack,

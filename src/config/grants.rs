@@ -4,7 +4,6 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use callsheet_core::nouns::RunId;
 use callsheet_runtime::grants::{Caller, Grant, GrantedThing, Scope};
 use callsheet_runtime::paths::{create_private_folder, private};
 use callsheet_runtime::ports::{Clock, Grants, SystemClock};
@@ -87,14 +86,6 @@ impl GrantList {
         io::Write::write_all(&mut fresh, &serde_json::to_vec_pretty(&grants)?)?;
         fresh.persist(&self.file)?;
         Ok(outcome)
-    }
-}
-
-impl GrantList {
-    /// Whether what this key signed counts for a run.
-    pub fn has_approver(&self, key: &str, run: &RunId) -> bool {
-        let counting = self.counting(&Caller { run: Some(run.clone()), tasks: Vec::new() });
-        counting.iter().any(|grant| matches!(&grant.what, GrantedThing::Approver(approver) if approver == key))
     }
 }
 

@@ -146,6 +146,14 @@ fn a_signed_approval_counts_for_its_change_alone() {
         assert!(refused.err.contains(said), "{}", refused.err);
     }
 
+    // An approval that waits for the resume counts only as long as its key is granted.
+    ci.expect(0, &["import", &approval]);
+    ci.expect(0, &["grants", "revoke", "1"]);
+    let revoked = ci.expect(3, &["resume"]);
+    assert!(revoked.err.contains("not granted any more") && ci.count("gate_answered") == 0, "{}", revoked.err);
+    assert!(!ci.path("level.md").exists());
+    ci.expect(0, &["grants", "add", "approver", &desk_signs]);
+
     ci.expect(0, &["import", &approval]);
     ci.expect(0, &["import", &approval]);
     ci.expect(0, &["resume"]);

@@ -165,6 +165,66 @@ fn a_signed_approval_counts_for_its_change_alone() {
     assert!(late.err.contains("is not waiting here"), "{}", late.err);
 }
 
+/// A copy of the project as it was at the beginning, with the run that waits on `ci`, and what the import said.
+fn copied(ci: &TestProject, script: &str) -> (TestProject, String) {
+    let fresh = TestProject::with(script);
+    let (fresh_key, _, reads) = key(&fresh);
+    let (ci_key, file) = (ci.home().join("ci.key").display().to_string(), fresh.home().join("run.age"));
+    if !ci.home().join("ci.key").exists() {
+        ci.expect(0, &["key", "new", &ci_key]);
+    }
+    let signs = ci.expect(0, &["key", "show", &ci_key]).out.lines().next().unwrap().to_owned();
+    let file = file.display().to_string();
+    ci.expect(0, &["export", "-o", &file, "--to", &reads, "--sign", &ci_key]);
+    fresh.expect(0, &["grants", "add", "approver", &signs]);
+    let imported = fresh.expect(0, &["import", &file, "--key", &fresh_key]);
+    (fresh, imported.err)
+}
+
+/// covers: 14.2
+#[test]
+fn a_run_does_not_go_on_without_the_changes_that_it_made_elsewhere() {
+    let ci = TestProject::with("two_writers");
+    ci.expect(3, &["run", "Make two notes.", "--approval", "before-apply"]);
+    ci.expect(0, &["approve"]);
+    ci.expect(3, &["resume"]);
+    assert_eq!(ci.read("first.md"), "First.\n");
+
+    let (fresh, imported) = copied(&ci, "two_writers");
+    assert!(imported.contains("first.md"), "{imported}");
+    fresh.expect(0, &["approve"]);
+    let before = fresh.facts();
+    let refused = fresh.expect(2, &["resume"]);
+    assert!(refused.err.contains("first.md") && refused.err.contains("--files-as-they-are"), "{}", refused.err);
+    assert_eq!(fresh.facts(), before, "nothing was done");
+    fresh.write("first.md", "First.\n");
+    fresh.expect(0, &["resume"]);
+    assert_eq!(fresh.read("second.md"), "Second.\n");
+
+    // Whoever has the files once may change them.
+    let (fresh, _) = copied(&ci, "two_writers");
+    fresh.write("first.md", "First.\n");
+    fresh.expect(3, &["resume"]);
+    fresh.write("first.md", "My own words.\n");
+    fresh.expect(0, &["approve"]);
+    fresh.expect(0, &["resume"]);
+
+    let (fresh, _) = copied(&ci, "two_writers");
+    fresh.expect(0, &["approve"]);
+    fresh.expect(0, &["resume", "--files-as-they-are"]);
+    assert!(!fresh.path("first.md").exists());
+    assert_eq!(fresh.read("second.md"), "Second.\n");
+
+    let run = ci.run_folder().file_name().unwrap().to_string_lossy().into_owned();
+    // A fork has the files of its run, whether they are here or not.
+    ci.write("first.md", "My own words.\n");
+    ci.expect(0, &["fork", &run]);
+    ci.expect(3, &["resume"]);
+    let (fresh, _) = copied(&ci, "two_writers");
+    fresh.expect(0, &["fork", &run]);
+    fresh.expect(2, &["resume"]);
+}
+
 /// covers: 14.2, 14.5
 #[test]
 fn a_file_that_is_none_of_ours_is_refused() {

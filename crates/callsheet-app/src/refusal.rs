@@ -52,6 +52,13 @@ impl Refusal {
                 format!("the edited sheet has errors; nothing was changed\n{}", lines.join("\n")),
                 format!("fix {}sheet.md, or delete it to keep the previous task list; then: {again}", run_folder(run)),
             ),
+            DriveFault::Input(InputFault::FilesDiffer(_)) => Self::usage(
+                fault.to_string(),
+                format!(
+                    "bring these files from where the run changed them, for example with git; or go on with them as \
+                     they are: callsheet resume {run} --files-as-they-are"
+                ),
+            ),
             DriveFault::Input(fault) => Self::usage(fault.to_string(), ""),
             DriveFault::Store(StoreFault::Full(_)) => Self::internal(
                 fault.to_string(),

@@ -1,5 +1,6 @@
 //! The runs of a project, on this machine or on a cluster.
 
+mod elsewhere;
 mod find;
 mod fork;
 mod gates;
@@ -245,6 +246,9 @@ impl RunControl for LocalRuns {
             hosting.ask(run, Asked::Reopen { how: ResumeKind::Resume, settings }, edited)?;
             return Ok(Receipt::done(run, format!("{} resumed run {run}", hosting.place())));
         }
+        let known = recorded(&store, &found)?.run;
+        sheet::take_in(self, &found, &known)?;
+        self.refuse_differing(run, &known)?;
         self.host.start(run).map(|words| Receipt::done(run, words))
     }
 

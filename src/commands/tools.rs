@@ -5,7 +5,7 @@ use std::io::BufRead;
 use callsheet_core::view::counted;
 use callsheet_core::visible::{visible, visible_line};
 use callsheet_mcp::{DeclaredTool, Files, canonical_name};
-use callsheet_runtime::grants::{Caller, GrantedThing, ToolGrant};
+use callsheet_runtime::grants::{Caller, GrantedThing, Scope, ToolGrant};
 use callsheet_runtime::ports::Grants;
 use serde_json::json;
 
@@ -15,6 +15,7 @@ use crate::servers::{KnownServer, Servers, servers, unreadable_words};
 use crate::setup::Setup;
 
 use super::doctor::{Finding, bad, good};
+use super::grants::unusable;
 
 pub(super) fn tools(setup: &Setup, arguments: &ToolsArgs) -> Result<Exit, Failure> {
     let servers = servers(setup);
@@ -236,9 +237,22 @@ pub(super) fn named<'a>(servers: &'a Servers, names: &[String]) -> Result<Vec<&'
     names.iter().map(found).collect()
 }
 
+/// Confirms tools of a server instead of those that were confirmed. Grants for other versions of its tools end, so none
+/// comes back if the server returns to an earlier version.
 fn save(setup: &Setup, known: &KnownServer, confirmed: Confirmed) -> Result<(), Failure> {
-    let list = ConfirmedTools::new(&setup.folders);
-    list.set(&known.settings, confirmed).map_err(|error| unreadable(&error))
+    let settings = &known.settings;
+    let now: Vec<ToolGrant> = confirmed.tools.iter().filter_map(|tool| ToolGrant::of(&tool.spec(settings))).collect();
+    ConfirmedTools::new(&setup.folders).set(settings, confirmed).map_err(|error| unreadable(&error))?;
+    let names = canonical_name(&settings.name, "");
+    let is_of_server = |scope: &Scope| settings.project.is_none() || scope.project == settings.project;
+    let ended = setup
+        .grants()
+        .revoke_tools(|grant, scope| grant.tool.starts_with(&names) && is_of_server(scope) && !now.contains(grant));
+    for grant in ended.map_err(|error| unusable(setup, &error))? {
+        let words = "was for another version of the tool, so it has ended";
+        super::say(setup, &format!("grant {} {words}: {}", grant.n, grant.what.shown()))?;
+    }
+    Ok(())
 }
 
 fn unreadable(error: &std::io::Error) -> Failure {

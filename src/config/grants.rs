@@ -4,7 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use callsheet_runtime::grants::{Caller, Grant, GrantedThing, Scope};
+use callsheet_runtime::grants::{Caller, Grant, GrantedThing, Scope, ToolGrant};
 use callsheet_runtime::paths::{create_private_folder, private};
 use callsheet_runtime::ports::{Clock, Grants, SystemClock};
 
@@ -72,6 +72,19 @@ impl GrantList {
             let at = grants.iter().position(|grant| grant.n == n)?;
             Some(grants.remove(at))
         })
+    }
+
+    /// Revokes every grant for a tool that `ends` selects.
+    ///
+    /// # Errors
+    /// The file cannot be read or written.
+    pub fn revoke_tools(&self, ends: impl Fn(&ToolGrant, &Scope) -> bool) -> io::Result<Vec<Grant>> {
+        let is_over = |grant: &Grant| matches!(&grant.what, GrantedThing::Tool(tool) if ends(tool, &grant.scope));
+        // Nothing is written if nothing ends.
+        if !self.all()?.iter().any(is_over) {
+            return Ok(Vec::new());
+        }
+        self.change(|grants| grants.extract_if(.., |grant| is_over(grant)).collect())
     }
 
     /// Changes the list while no other process does. Only the user may read the file.

@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::cli::{Exit, Failure, ToolsArgs, ToolsCommand, ToolsConfirmArgs};
 use crate::config::{Confirmed, ConfirmedTools};
 use crate::servers::{KnownServer, Servers, servers, unreadable_words};
-use crate::setup::Setup;
+use crate::setup::{Setup, shell_word};
 
 use super::doctor::{Finding, bad, good};
 use super::grants::unusable;
@@ -90,7 +90,7 @@ fn confirm_all(setup: &Setup, servers: &Servers, arguments: &ToolsConfirmArgs) -
     for known in all {
         tell!("asking {} for its tools …", shown(known));
         let files = known.files(setup);
-        if !may_start(setup, known, &files, arguments.yes)? {
+        if !may_start(setup, known, &files, arguments)? {
             return Err(nothing());
         }
         match runtime.block_on(async { Ok(offered(setup, known, files).await) })? {
@@ -108,7 +108,7 @@ fn confirm_all(setup: &Setup, servers: &Servers, arguments: &ToolsConfirmArgs) -
         print_offer(setup, offer)?;
     }
     if !offers.is_empty() {
-        if !arguments.yes && !asked("Confirm these tools as they are now?")? {
+        if !arguments.yes && !asked(setup, arguments, "Confirm these tools as they are now?")? {
             return Err(nothing());
         }
         for offer in offers {
@@ -125,7 +125,7 @@ fn nothing() -> Failure {
 
 /// Whether a server may start. Commands can rewrite these files of its program. So unless all of them are as
 /// confirmed, this asks the person.
-fn may_start(setup: &Setup, known: &KnownServer, files: &Files, yes: bool) -> Result<bool, Failure> {
+fn may_start(setup: &Setup, known: &KnownServer, files: &Files, arguments: &ToolsConfirmArgs) -> Result<bool, Failure> {
     let confirmed = known.confirmed(setup).map_err(|error| unreadable(&error))?.files;
     let fresh = files.iter().filter(|(path, hash)| confirmed.get(*path) != Some(*hash));
     let names = fresh.map(|(path, _)| crate::left_out::shown(setup, path)).collect::<Vec<_>>().join(", ");
@@ -133,7 +133,7 @@ fn may_start(setup: &Setup, known: &KnownServer, files: &Files, yes: bool) -> Re
         return Ok(true);
     }
     tell!("{} would run these files with your rights, outside the sandbox: {names}", shown(known));
-    Ok(yes || asked("Have you checked these files, and may the server start?")?)
+    Ok(arguments.yes || asked(setup, arguments, "Have you checked these files, and may the server start?")?)
 }
 
 /// Starts a server to see which usable tools it offers. The server starts only if its files match `files`.
@@ -209,9 +209,10 @@ fn asks(setup: &Setup, known: &KnownServer, tool: &DeclaredTool) -> String {
     }
 }
 
-fn asked(question: &str) -> Result<bool, Failure> {
+fn asked(setup: &Setup, arguments: &ToolsConfirmArgs, question: &str) -> Result<bool, Failure> {
     if !crate::term::is_interactive() {
-        let advice = "read the list, and then run `callsheet tools confirm --yes`";
+        let servers: String = arguments.servers.iter().map(|name| format!(" {}", shell_word(name))).collect();
+        let advice = format!("read the list, and then run `{} tools confirm{servers} --yes`", setup.command);
         return Err(Failure::usage("nothing was confirmed: there is no terminal to ask you", advice));
     }
     tell_part!("{question} [y/N] ");

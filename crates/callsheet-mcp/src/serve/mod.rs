@@ -99,9 +99,16 @@ impl RunServer {
             }
             "approve" => self.approve(given(arguments)?),
             "answer" => self.answer(given(arguments)?),
+            "resume" => {
+                let RunArguments { run } = given(arguments)?;
+                let run = self.steered(&run, "resume")?;
+                let resumed = self.runs.resume(&run).map_err(words)?.words();
+                reply(&Done { run: run.to_string(), done: vec![resumed] })
+            }
             "cancel" => {
                 let RunArguments { run } = given(arguments)?;
-                self.cancel(&run)
+                let run = self.steered(&run, "cancel")?;
+                self.order(&run, RunCommand::Stop)
             }
             "templates" => {
                 let NoArguments {} = given(arguments)?;
@@ -150,14 +157,15 @@ impl RunServer {
         reply(&Planned { run: run.to_string(), sheet: self.runs.sheet(&view).map_err(words)? })
     }
 
-    /// Stops a run. A program that may not approve can stop only the runs that it started.
-    fn cancel(&self, run: &str) -> Result<Value, String> {
+    /// The run that the program wants to stop or to resume. A program that may not approve can steer only the runs that
+    /// it started. `command` is the person's.
+    fn steered(&self, run: &str, command: &str) -> Result<RunId, String> {
         let run = self.found(run)?.run;
         let is_own = self.own.lock().unwrap_or_else(PoisonError::into_inner).contains(&run);
         if !self.may_approve && !is_own {
-            return Err(say("serve-may-not", &[("command", &format!("callsheet cancel {run}"))]));
+            return Err(say("serve-may-not", &[("command", &format!("callsheet {command} {run}"))]));
         }
-        self.order(&run, RunCommand::Stop)
+        Ok(run)
     }
 
     fn found(&self, run: &str) -> Result<RunSummary, String> {

@@ -19,7 +19,7 @@ pub(super) fn schema(tool: &str) -> Option<Arc<JsonObject>> {
         "runs" => Some(schema_for_output::<RunList>()),
         "status" => Some(schema_for_output::<Status>()),
         "result" => Some(schema_for_output::<RunResult>()),
-        "approve" | "answer" | "cancel" => Some(schema_for_output::<Done>()),
+        "approve" | "answer" | "resume" | "cancel" => Some(schema_for_output::<Done>()),
         "templates" => Some(schema_for_output::<TemplateList>()),
         _ => None,
     }
@@ -96,7 +96,7 @@ impl Status {
         let task = |task: &callsheet_app::TaskRun| TaskLine {
             task: task.task.slug.to_string(),
             need: task.task.name.clone(),
-            state: view.standing(task).as_str(),
+            state: if works { view.standing(task) } else { view.standing(task).at_rest() }.as_str(),
         };
         let questions = view.questions().into_iter();
         Self {

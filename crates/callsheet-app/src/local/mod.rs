@@ -264,6 +264,10 @@ impl RunControl for LocalRuns {
         sheet::text(self, run)
     }
 
+    fn edit_errors(&self, run: &RunView) -> Result<Vec<String>, Refusal> {
+        sheet::edit_errors(self, run)
+    }
+
     fn check_sheet(&self, run: &RunView, text: &str) -> Result<SheetCheck, Refusal> {
         sheet::check(self, run, text)
     }

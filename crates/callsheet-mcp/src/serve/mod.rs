@@ -199,7 +199,8 @@ impl RunServer {
             let gates = server.runs.gates(&view).map_err(words)?;
             // A process that was started a moment ago may not drive the run yet.
             let works = found.owner.is_some() || server.runs.started(&found.run) == Some(Started::Working);
-            reply(&Status::of(&found, works, &view, &gates))
+            let faults = server.runs.edit_errors(&view).map_err(words)?;
+            reply(&Status::of(&found, works, &view, &gates, faults))
         })
         .await
     }

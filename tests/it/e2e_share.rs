@@ -113,6 +113,25 @@ fn a_masked_run_shows_no_key_and_is_not_resumed() {
     assert!(refused.err.contains("masked") && refused.err.contains("views/report.html"), "{}", refused.err);
 }
 
+/// covers: 14.1, 11.16
+#[test]
+fn nothing_is_written_for_others_if_a_key_of_the_run_is_not_known_here() {
+    let garden = waiting();
+    let config = "[providers.scripted]\napi_key_env = 'MY_KEY'\n";
+    std::fs::write(garden.home().join("config.toml"), config).unwrap();
+    let file = garden.home().join("run.zip").display().to_string();
+    for command in [&["export", "--masked", "-o", &file][..], &["report", "-o", &file]] {
+        let refused = garden.expect(2, command);
+        assert!(refused.err.contains("MY_KEY; this variable is not set here"), "{}", refused.err);
+        assert!(!std::path::Path::new(&file).exists());
+        let mut known = garden.command(command);
+        assert!(known.env("MY_KEY", "sk-a-key-that-is-set").status().unwrap().success());
+        std::fs::remove_file(&file).unwrap();
+        garden.expect(0, &[command, &["--without-key", "MY_KEY"]].concat());
+        std::fs::remove_file(&file).unwrap();
+    }
+}
+
 /// covers: 14.4
 #[test]
 fn a_signed_approval_counts_for_its_change_alone() {

@@ -264,6 +264,10 @@ impl RunControl for LocalRuns {
         sheet::text(self, run)
     }
 
+    fn unset_keys(&self, run: &RunView) -> Vec<(String, String)> {
+        self.host.unset_keys(&run.providers())
+    }
+
     fn edit_errors(&self, run: &RunView) -> Result<Vec<String>, Refusal> {
         sheet::edit_errors(self, run)
     }

@@ -7,7 +7,9 @@ mod wait;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use callsheet_app::{Cursor, NewRun, Order, Refusal, RunCommand, RunControl, RunStarter, RunView, Started};
+use callsheet_app::{
+    Arrival, Cursor, NewRun, Order, Refusal, RunCommand, RunControl, RunStarter, RunView, Started, settled,
+};
 use callsheet_core::nouns::RunId;
 use callsheet_core::record::{AnsweredBy, Outcome};
 use callsheet_core::view::outcome_words;
@@ -245,10 +247,12 @@ impl RunServer {
     fn order(&self, run: &RunId, command: RunCommand) -> Result<Value, String> {
         let resumes = !matches!(command, RunCommand::Stop);
         let order = Order::new(AnsweredBy::Client, command).map_err(words)?;
-        let receipt = self.runs.order(run, &order).map_err(words)?;
+        let order = Order { revision: Some(self.view(run)?.cursor()), ..order };
+        let sent = self.runs.order(run, &order).map_err(words)?;
+        let receipt = settled(&*self.runs, &order, sent).map_err(words)?;
         let mut said = vec![receipt.words()];
         said.extend(receipt.notes.iter().cloned());
-        if resumes && !receipt.is_sent() {
+        if resumes && receipt.arrival == Arrival::Saved {
             said.push(self.runs.resume(run).map_err(words)?.words());
         }
         reply(&Done { run: run.to_string(), done: said })

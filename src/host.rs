@@ -1,6 +1,6 @@
 //! The program that contains the application layer: configuration, adapters, and processes that drive runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::process::CommandExt;
@@ -17,7 +17,7 @@ use callsheet_runtime::services::Services;
 use callsheet_store::LiveReader;
 
 use crate::cli::OpenArgs;
-use crate::models::configured;
+use crate::models::{configured, unset_keys};
 use crate::setup::Setup;
 use crate::wiring::without_model;
 
@@ -91,6 +91,10 @@ impl Host for Program {
                 "repair or delete the file; until then, no grant is valid",
             )
         })
+    }
+
+    fn unset_keys(&self, providers: &BTreeSet<String>) -> Vec<(String, String)> {
+        unset_keys(&self.setup.config, providers)
     }
 
     /// Resumes a run like `callsheet resume RUN --plain`.

@@ -276,7 +276,7 @@ fn remote(cli: &Cli, folder: &std::path::Path) -> Result<Option<Arc<RemoteStore>
 }
 
 /// A word as a shell can read it.
-fn shell_word(word: &str) -> String {
+pub fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "/._-+=@,:".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()

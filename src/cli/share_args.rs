@@ -27,6 +27,10 @@ pub struct ExportArgs {
     #[arg(long, value_name = "FILE")]
     pub sign: Option<PathBuf>,
 
+    /// Write the file although this key variable is not set here. If the run contains the key, so does the file. Repeatable.
+    #[arg(long, value_name = "VARIABLE", requires = "masked")]
+    pub without_key: Vec<String>,
+
     /// Output file; by default RUN.zip, or RUN.age if it is encrypted.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,

@@ -85,6 +85,10 @@ pub struct ReportArgs {
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
+    /// Write the file although this key variable is not set here. If the run contains the key, so does the file. Repeatable.
+    #[arg(long, value_name = "VARIABLE")]
+    pub without_key: Vec<String>,
+
     /// Format of the report; by default that of the output file's extension, or else `html`.
     #[arg(long, value_enum, value_name = "FORM")]
     pub format: Option<ReportFormat>,

@@ -45,6 +45,10 @@ struct Folders {
 }
 
 impl Workplace for Folders {
+    fn here(&self) -> Option<PathBuf> {
+        std::env::current_dir().ok()
+    }
+
     fn open(&self, folder: &Path) -> Result<Arc<dyn Project>, String> {
         let cli = Cli {
             command: None,

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use callsheet_app::refuse_unmasked;
 use callsheet_core::view::counted;
 use callsheet_runtime::paths::write_private;
 use callsheet_runtime::ports::{RunSummary, Store};
@@ -63,6 +64,9 @@ fn packed(
 ) -> Result<(Vec<u8>, usize), Failure> {
     let signer = arguments.sign.as_deref().map(signing_key).transpose()?;
     let folded = recorded(store, found)?;
+    if arguments.masked {
+        refuse_unmasked(&setup.runs(), &folded.run, &arguments.without_key)?;
+    }
     let report = callsheet_report::report(&setup.runs(), found, &folded).into_string().into_bytes();
     let record = collect(&**store, &found.run).map_err(|fault| share_failure(&fault))?;
     let (events, count) = (record.lines(), record.entries.len());

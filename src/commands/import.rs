@@ -8,6 +8,8 @@ use callsheet_app::{Cursor, Order, Receipt, RunCommand, RunControl};
 use callsheet_core::nouns::RunId;
 use callsheet_core::record::AnsweredBy;
 use callsheet_core::view::counted;
+use callsheet_core::visible::visible_line;
+use callsheet_runtime::ports::Grants;
 use callsheet_share::{
     Adopted, ApprovedGate, FILE, PublicKey, RunRecord, SignedApproval, Unsealing, adopt, is_approval, is_sealed,
     needs_passphrase, open, unpack,
@@ -96,9 +98,18 @@ fn accepted(
 
 fn said(setup: &Setup, run: &RunId, adopted: &Adopted) -> Result<Exit, Failure> {
     let Adopted { before, now } = *adopted;
+    let store = setup.store()?;
+    let found = find_run(&store, Some(run.as_str()), |found| found.run == *run, "")?;
+    let differing = setup.runs().differing_files(run, &recorded(&store, &found)?.run)?;
     if setup.json {
-        super::print_json(&serde_json::json!({ "run": run, "events": now, "new": now.saturating_sub(before) }))?;
+        super::print_json(&serde_json::json!({
+            "run": run, "events": now, "new": now.saturating_sub(before), "differing": differing,
+        }))?;
         return Ok(Exit::Complete);
+    }
+    if !differing.is_empty() {
+        tell!("note: the run changed these files, and they differ here; bring them over before you resume it here:");
+        differing.iter().for_each(|file| tell!("  {}", visible_line(file)));
     }
     let words = match (before, now.saturating_sub(before)) {
         (_, 0) => format!("run {run} was here already; nothing is new"),

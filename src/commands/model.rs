@@ -9,7 +9,7 @@ use callsheet_runtime::ports::WindowFrom;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Exit, Failure, ModelCommand, ModelPullArgs};
-use crate::models::{bytes_words, hub_cache, models_folder, pull_row};
+use crate::models::{RUNS_EMBEDDED, bytes_words, hub_cache, models_folder, pull_row};
 use crate::setup::Setup;
 use crate::term::thousands;
 
@@ -44,7 +44,7 @@ impl Inventory {
         Self {
             servers: probe::running(&ProcessEnvironment).await,
             keys: probe::keys_present(&ProcessEnvironment),
-            embedded: weights::catalogue().iter().map(row).collect(),
+            embedded: weights::catalogue().iter().filter(|_| RUNS_EMBEDDED).map(row).collect(),
         }
     }
 
@@ -106,6 +106,7 @@ impl Inventory {
             }
         }
         text.push_str("embedded models\n");
+        none(&mut text, !RUNS_EMBEDDED, "none, because this build cannot run them; build with `--features embedded`");
         self.embedded.iter().for_each(|row| text.push_str(&embedded_text(row)));
         text
     }
@@ -133,6 +134,12 @@ async fn list(setup: &Setup) -> Result<Exit, Failure> {
 }
 
 async fn pull(setup: &Setup, arguments: &ModelPullArgs) -> Result<Exit, Failure> {
+    if !RUNS_EMBEDDED {
+        return Err(Failure::usage(
+            "this build cannot run embedded models, so nothing was downloaded",
+            "build with `--features embedded`, or start a server: `callsheet model list` says what is there",
+        ));
+    }
     let rows: Vec<_> = match &arguments.name {
         Some(name) => {
             let names: Vec<&str> = weights::catalogue().iter().map(|row| row.name.as_str()).collect();

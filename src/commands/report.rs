@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use callsheet_app::{omitted_rules, result_of_tree, run_folder};
+use callsheet_app::{omitted_rules, refuse_unmasked, result_of_tree, run_folder};
 use callsheet_runtime::paths::{create_private_folder, write_private};
 use callsheet_runtime::shown::Shown;
 
@@ -14,6 +14,7 @@ pub(super) fn report(setup: &Setup, arguments: &ReportArgs) -> Result<Exit, Fail
     let found = find_run(&store, arguments.run.as_deref(), |_| true, "")?;
     let folded = recorded(&store, &found)?;
     let (runs, run) = (setup.runs(), &folded.run);
+    refuse_unmasked(&runs, run, &arguments.without_key)?;
     let format = arguments.format.unwrap_or_else(|| named_form(arguments.output.as_deref()));
     let text = match format {
         ReportFormat::Md => {

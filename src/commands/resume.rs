@@ -23,6 +23,9 @@ pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Fail
     let fits = |run: &RunSummary| goes_on(setup, &store, run).unwrap_or(false);
     let found = find_run(&store, arguments.run.as_deref(), fits, "unfinished")?;
     let run = recorded(&store, &found)?.run;
+    if arguments.files_as_they_are {
+        setup.runs().accept_files(&found.run, &run)?;
+    }
     let asked = run.questions();
     if arguments.answer.is_some() && asked.is_empty() {
         return Err(Failure::usage(

@@ -5,16 +5,17 @@ use std::io::BufRead;
 use callsheet_core::view::counted;
 use callsheet_core::visible::{visible, visible_line};
 use callsheet_mcp::{DeclaredTool, Files, canonical_name};
-use callsheet_runtime::grants::{Caller, GrantedThing, ToolGrant};
+use callsheet_runtime::grants::{Caller, GrantedThing, Scope, ToolGrant};
 use callsheet_runtime::ports::Grants;
 use serde_json::json;
 
 use crate::cli::{Exit, Failure, ToolsArgs, ToolsCommand, ToolsConfirmArgs};
 use crate::config::{Confirmed, ConfirmedTools};
 use crate::servers::{KnownServer, Servers, servers, unreadable_words};
-use crate::setup::Setup;
+use crate::setup::{Setup, shell_word};
 
 use super::doctor::{Finding, bad, good};
+use super::grants::unusable;
 
 pub(super) fn tools(setup: &Setup, arguments: &ToolsArgs) -> Result<Exit, Failure> {
     let servers = servers(setup);
@@ -89,7 +90,7 @@ fn confirm_all(setup: &Setup, servers: &Servers, arguments: &ToolsConfirmArgs) -
     for known in all {
         tell!("asking {} for its tools …", shown(known));
         let files = known.files(setup);
-        if !may_start(setup, known, &files, arguments.yes)? {
+        if !may_start(setup, known, &files, arguments)? {
             return Err(nothing());
         }
         match runtime.block_on(async { Ok(offered(setup, known, files).await) })? {
@@ -107,7 +108,7 @@ fn confirm_all(setup: &Setup, servers: &Servers, arguments: &ToolsConfirmArgs) -
         print_offer(setup, offer)?;
     }
     if !offers.is_empty() {
-        if !arguments.yes && !asked("Confirm these tools as they are now?")? {
+        if !arguments.yes && !asked(setup, arguments, "Confirm these tools as they are now?")? {
             return Err(nothing());
         }
         for offer in offers {
@@ -124,7 +125,7 @@ fn nothing() -> Failure {
 
 /// Whether a server may start. Commands can rewrite these files of its program. So unless all of them are as
 /// confirmed, this asks the person.
-fn may_start(setup: &Setup, known: &KnownServer, files: &Files, yes: bool) -> Result<bool, Failure> {
+fn may_start(setup: &Setup, known: &KnownServer, files: &Files, arguments: &ToolsConfirmArgs) -> Result<bool, Failure> {
     let confirmed = known.confirmed(setup).map_err(|error| unreadable(&error))?.files;
     let fresh = files.iter().filter(|(path, hash)| confirmed.get(*path) != Some(*hash));
     let names = fresh.map(|(path, _)| crate::left_out::shown(setup, path)).collect::<Vec<_>>().join(", ");
@@ -132,7 +133,7 @@ fn may_start(setup: &Setup, known: &KnownServer, files: &Files, yes: bool) -> Re
         return Ok(true);
     }
     tell!("{} would run these files with your rights, outside the sandbox: {names}", shown(known));
-    Ok(yes || asked("Have you checked these files, and may the server start?")?)
+    Ok(arguments.yes || asked(setup, arguments, "Have you checked these files, and may the server start?")?)
 }
 
 /// Starts a server to see which usable tools it offers. The server starts only if its files match `files`.
@@ -208,9 +209,10 @@ fn asks(setup: &Setup, known: &KnownServer, tool: &DeclaredTool) -> String {
     }
 }
 
-fn asked(question: &str) -> Result<bool, Failure> {
+fn asked(setup: &Setup, arguments: &ToolsConfirmArgs, question: &str) -> Result<bool, Failure> {
     if !crate::term::is_interactive() {
-        let advice = "read the list, and then run `callsheet tools confirm --yes`";
+        let servers: String = arguments.servers.iter().map(|name| format!(" {}", shell_word(name))).collect();
+        let advice = format!("read the list, and then run `{} tools confirm{servers} --yes`", setup.command);
         return Err(Failure::usage("nothing was confirmed: there is no terminal to ask you", advice));
     }
     tell_part!("{question} [y/N] ");
@@ -236,9 +238,22 @@ pub(super) fn named<'a>(servers: &'a Servers, names: &[String]) -> Result<Vec<&'
     names.iter().map(found).collect()
 }
 
+/// Confirms tools of a server instead of those that were confirmed. Grants for other versions of its tools end, so none
+/// comes back if the server returns to an earlier version.
 fn save(setup: &Setup, known: &KnownServer, confirmed: Confirmed) -> Result<(), Failure> {
-    let list = ConfirmedTools::new(&setup.folders);
-    list.set(&known.settings, confirmed).map_err(|error| unreadable(&error))
+    let settings = &known.settings;
+    let now: Vec<ToolGrant> = confirmed.tools.iter().filter_map(|tool| ToolGrant::of(&tool.spec(settings))).collect();
+    ConfirmedTools::new(&setup.folders).set(settings, confirmed).map_err(|error| unreadable(&error))?;
+    let names = canonical_name(&settings.name, "");
+    let is_of_server = |scope: &Scope| settings.project.is_none() || scope.project == settings.project;
+    let ended = setup
+        .grants()
+        .revoke_tools(|grant, scope| grant.tool.starts_with(&names) && is_of_server(scope) && !now.contains(grant));
+    for grant in ended.map_err(|error| unusable(setup, &error))? {
+        let words = "was for another version of the tool, so it has ended";
+        super::say(setup, &format!("grant {} {words}: {}", grant.n, grant.what.shown()))?;
+    }
+    Ok(())
 }
 
 fn unreadable(error: &std::io::Error) -> Failure {

@@ -4,8 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use callsheet_core::nouns::RunId;
-use callsheet_runtime::grants::{Caller, Grant, GrantedThing, Scope};
+use callsheet_runtime::grants::{Caller, Grant, GrantedThing, Scope, ToolGrant};
 use callsheet_runtime::paths::{create_private_folder, private};
 use callsheet_runtime::ports::{Clock, Grants, SystemClock};
 
@@ -75,6 +74,19 @@ impl GrantList {
         })
     }
 
+    /// Revokes every grant for a tool that `ends` selects.
+    ///
+    /// # Errors
+    /// The file cannot be read or written.
+    pub fn revoke_tools(&self, ends: impl Fn(&ToolGrant, &Scope) -> bool) -> io::Result<Vec<Grant>> {
+        let is_over = |grant: &Grant| matches!(&grant.what, GrantedThing::Tool(tool) if ends(tool, &grant.scope));
+        // Nothing is written if nothing ends.
+        if !self.all()?.iter().any(is_over) {
+            return Ok(Vec::new());
+        }
+        self.change(|grants| grants.extract_if(.., |grant| is_over(grant)).collect())
+    }
+
     /// Changes the list while no other process does. Only the user may read the file.
     fn change<T>(&self, change: impl FnOnce(&mut Vec<Grant>) -> T) -> io::Result<T> {
         let folder = self.file.parent().unwrap_or(Path::new("."));
@@ -87,14 +99,6 @@ impl GrantList {
         io::Write::write_all(&mut fresh, &serde_json::to_vec_pretty(&grants)?)?;
         fresh.persist(&self.file)?;
         Ok(outcome)
-    }
-}
-
-impl GrantList {
-    /// Whether what this key signed counts for a run.
-    pub fn has_approver(&self, key: &str, run: &RunId) -> bool {
-        let counting = self.counting(&Caller { run: Some(run.clone()), tasks: Vec::new() });
-        counting.iter().any(|grant| matches!(&grant.what, GrantedThing::Approver(approver) if approver == key))
     }
 }
 

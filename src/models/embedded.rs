@@ -16,6 +16,9 @@ use crate::term::Bar;
 use super::choose::unreachable;
 use super::{Choice, Fetch};
 
+/// Whether this build can run the models that it would download.
+pub const RUNS_EMBEDDED: bool = cfg!(feature = "embedded");
+
 /// The folder with downloaded models.
 pub fn models_folder(folders: &Folders) -> PathBuf {
     folders.models()
@@ -81,7 +84,7 @@ pub(super) fn on_disk(row: &WeightsRow, folders: &Folders) -> Option<PathBuf> {
 /// Chooses the embedded model if there is no other: installed weights in the order of the catalogue, or else a
 /// download if the person agrees. Demonstration models must be named explicitly.
 pub(super) async fn choose(folders: &Folders, fetch: Fetch) -> Result<Choice, Failure> {
-    if !cfg!(feature = "embedded") {
+    if !RUNS_EMBEDDED {
         return Err(unreachable(
             "found no model: no Ollama or llama.cpp server responds, no API key is set, and this build has no embedded model",
             "start a server, set an API key, choose a model with --model, or build with `--features embedded`. `callsheet doctor` shows what Callsheet checked",

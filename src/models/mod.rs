@@ -9,7 +9,7 @@ mod source;
 mod tape;
 
 pub use choose::{Choice, Fetch, choose, choose_recorded};
-pub use embedded::{PullReport, bytes_words, hub_cache, models_folder, pull_row, size};
+pub use embedded::{PullReport, RUNS_EMBEDDED, bytes_words, hub_cache, models_folder, pull_row, size};
 pub use offers::{Offer, Offered, offers};
-pub use source::{Models, NoModels, configured, is_forced, provider_settings, provider_slots, secrets};
+pub use source::{Models, NoModels, configured, is_forced, provider_settings, provider_slots, secrets, unset_keys};
 pub use tape::{Tape, recorded_environment};

@@ -57,7 +57,7 @@ pub async fn offers(folders: &Folders, environment: &(dyn Environment + Sync)) -
             offers.push(Offer::ready(reference, format!("your server at {}{bytes}{loaded}", server.base_url)));
         }
     }
-    if cfg!(feature = "embedded") {
+    if embedded::RUNS_EMBEDDED {
         offers.extend(weights::unasked().map(|row| match embedded::on_disk(row, folders) {
             Some(path) => Offer::ready(ModelRef::Embedded(path), "embedded, on this machine"),
             None => {

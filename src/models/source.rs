@@ -97,6 +97,17 @@ pub fn secrets(settings: &BTreeMap<String, ProviderSettings>) -> Vec<(String, St
     secrets
 }
 
+/// The key variables of these providers that are not set, each with its provider.
+pub fn unset_keys(config: &Config, providers: &BTreeSet<String>) -> Vec<(String, String)> {
+    let settings = provider_settings(config);
+    let is_set = |name: &String| std::env::var(name).is_ok_and(|value| !value.trim().is_empty());
+    let unset = |provider: &String| {
+        let variable = Provider::resolve(provider, &settings).ok()?.api_key_env?;
+        (!is_set(&variable)).then(|| (provider.clone(), variable))
+    };
+    providers.iter().filter_map(unset).collect()
+}
+
 fn percent_decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

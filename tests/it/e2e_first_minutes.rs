@@ -249,6 +249,20 @@ fn doctor_asks_the_server_that_is_configured() {
     std::fs::write(garden.home().join("config.toml"), config).unwrap();
     let ended = garden.expect(1, &["doctor"]);
     assert!(ended.out.contains("!! mine at http://127.0.0.1:9/v1"), "{}", ended.out);
+
+    // A vendor whose interface tells nothing about the model is asked, too.
+    for (vendor, refuses) in [("openai", true), ("anthropic", true), ("gemini", false)] {
+        let url = if refuses { refusing() } else { "http://127.0.0.1:9/v1".to_owned() };
+        let config = format!(
+            "model = '{vendor}/m'\n[providers.{vendor}]\nbase_url = '{url}'\napi_key_env = 'MY_KEY'\nwindow = 8000\n"
+        );
+        std::fs::write(garden.home().join("config.toml"), config).unwrap();
+        let mut doctor = garden.command(&["doctor"]);
+        let ended = Ended::from(doctor.env("MY_KEY", "sk-wrong").output().unwrap());
+        assert_eq!(ended.code, 1, "{}", ended.out);
+        assert!(ended.out.contains(&format!("!! {vendor} at {url}")), "{}", ended.out);
+        assert_eq!(ended.out.contains("rejected the API key in MY_KEY"), refuses, "{}", ended.out);
+    }
 }
 
 /// covers: 7.9

@@ -86,6 +86,8 @@ fn a_confirmed_tool_is_called_once_it_is_approved() {
     let unconfirmed = garden.call(APPROVED);
     assert!(unconfirmed.err.contains("shed__level"), "{}", unconfirmed.err);
     assert_eq!(calls(&garden), 0, "no task gets a tool that nobody confirmed");
+    let refused = garden.expect(2, &["tools", "confirm", "shed"]);
+    assert!(refused.err.contains("`callsheet tools confirm shed --yes`"), "{}", refused.err);
     let offered = confirm(&garden);
     assert!(offered.out.contains("shed__level (new) asks before each call"), "{}", offered.out);
     garden.expect(3, RUN);
@@ -163,9 +165,21 @@ fn a_granted_tool_is_called_unasked_until_it_changes() {
     assert!(ended.err.contains("grant 1 allows this call, so you are not asked: tool shed__level"), "{}", ended.err);
     assert_eq!(calls(&garden), 1);
     std::fs::write(listed(&garden), tools(&["level"]).replace("Tells", "Raises")).unwrap();
-    confirm(&garden);
+    let ended = confirm(&garden);
+    assert!(ended.err.contains("grant 1 was for another version of the tool"), "{}", ended.err);
+    assert!(garden.expect(0, &["grants"]).out.is_empty());
     garden.expect(3, RUN);
     assert_eq!(calls(&garden), 1, "the grant was for the tool as it was");
+
+    // It does not come back with the former version.
+    std::fs::write(listed(&garden), tools(&["level"])).unwrap();
+    confirm(&garden);
+    garden.expect(3, RUN);
+    assert_eq!(calls(&garden), 1);
+    garden.expect(0, &["grants", "add", "tool", "shed__level"]);
+    garden.expect(0, &["tools", "revoke", "shed"]);
+    confirm(&garden);
+    assert!(garden.expect(0, &["grants"]).out.is_empty(), "a revoked confirmation ends it, too");
 }
 
 /// covers: 13.1, 12.7

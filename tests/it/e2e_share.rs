@@ -113,6 +113,25 @@ fn a_masked_run_shows_no_key_and_is_not_resumed() {
     assert!(refused.err.contains("masked") && refused.err.contains("views/report.html"), "{}", refused.err);
 }
 
+/// covers: 14.1, 11.16
+#[test]
+fn nothing_is_written_for_others_if_a_key_of_the_run_is_not_known_here() {
+    let garden = waiting();
+    let config = "[providers.scripted]\napi_key_env = 'MY_KEY'\n";
+    std::fs::write(garden.home().join("config.toml"), config).unwrap();
+    let file = garden.home().join("run.zip").display().to_string();
+    for command in [&["export", "--masked", "-o", &file][..], &["report", "-o", &file]] {
+        let refused = garden.expect(2, command);
+        assert!(refused.err.contains("MY_KEY; this variable is not set here"), "{}", refused.err);
+        assert!(!std::path::Path::new(&file).exists());
+        let mut known = garden.command(command);
+        assert!(known.env("MY_KEY", "sk-a-key-that-is-set").status().unwrap().success());
+        std::fs::remove_file(&file).unwrap();
+        garden.expect(0, &[command, &["--without-key", "MY_KEY"]].concat());
+        std::fs::remove_file(&file).unwrap();
+    }
+}
+
 /// covers: 14.4
 #[test]
 fn a_signed_approval_counts_for_its_change_alone() {
@@ -146,6 +165,14 @@ fn a_signed_approval_counts_for_its_change_alone() {
         assert!(refused.err.contains(said), "{}", refused.err);
     }
 
+    // An approval that waits for the resume counts only as long as its key is granted.
+    ci.expect(0, &["import", &approval]);
+    ci.expect(0, &["grants", "revoke", "1"]);
+    let revoked = ci.expect(3, &["resume"]);
+    assert!(revoked.err.contains("not granted any more") && ci.count("gate_answered") == 0, "{}", revoked.err);
+    assert!(!ci.path("level.md").exists());
+    ci.expect(0, &["grants", "add", "approver", &desk_signs]);
+
     ci.expect(0, &["import", &approval]);
     ci.expect(0, &["import", &approval]);
     ci.expect(0, &["resume"]);
@@ -155,6 +182,66 @@ fn a_signed_approval_counts_for_its_change_alone() {
     assert_eq!(answered[0]["by"], json!({"signed": desk_signs}));
     let late = ci.expect(2, &["import", &approval]);
     assert!(late.err.contains("is not waiting here"), "{}", late.err);
+}
+
+/// A copy of the project as it was at the beginning, with the run that waits on `ci`, and what the import said.
+fn copied(ci: &TestProject, script: &str) -> (TestProject, String) {
+    let fresh = TestProject::with(script);
+    let (fresh_key, _, reads) = key(&fresh);
+    let (ci_key, file) = (ci.home().join("ci.key").display().to_string(), fresh.home().join("run.age"));
+    if !ci.home().join("ci.key").exists() {
+        ci.expect(0, &["key", "new", &ci_key]);
+    }
+    let signs = ci.expect(0, &["key", "show", &ci_key]).out.lines().next().unwrap().to_owned();
+    let file = file.display().to_string();
+    ci.expect(0, &["export", "-o", &file, "--to", &reads, "--sign", &ci_key]);
+    fresh.expect(0, &["grants", "add", "approver", &signs]);
+    let imported = fresh.expect(0, &["import", &file, "--key", &fresh_key]);
+    (fresh, imported.err)
+}
+
+/// covers: 14.2
+#[test]
+fn a_run_does_not_go_on_without_the_changes_that_it_made_elsewhere() {
+    let ci = TestProject::with("two_writers");
+    ci.expect(3, &["run", "Make two notes.", "--approval", "before-apply"]);
+    ci.expect(0, &["approve"]);
+    ci.expect(3, &["resume"]);
+    assert_eq!(ci.read("first.md"), "First.\n");
+
+    let (fresh, imported) = copied(&ci, "two_writers");
+    assert!(imported.contains("first.md"), "{imported}");
+    fresh.expect(0, &["approve"]);
+    let before = fresh.facts();
+    let refused = fresh.expect(2, &["resume"]);
+    assert!(refused.err.contains("first.md") && refused.err.contains("--files-as-they-are"), "{}", refused.err);
+    assert_eq!(fresh.facts(), before, "nothing was done");
+    fresh.write("first.md", "First.\n");
+    fresh.expect(0, &["resume"]);
+    assert_eq!(fresh.read("second.md"), "Second.\n");
+
+    // Whoever has the files once may change them.
+    let (fresh, _) = copied(&ci, "two_writers");
+    fresh.write("first.md", "First.\n");
+    fresh.expect(3, &["resume"]);
+    fresh.write("first.md", "My own words.\n");
+    fresh.expect(0, &["approve"]);
+    fresh.expect(0, &["resume"]);
+
+    let (fresh, _) = copied(&ci, "two_writers");
+    fresh.expect(0, &["approve"]);
+    fresh.expect(0, &["resume", "--files-as-they-are"]);
+    assert!(!fresh.path("first.md").exists());
+    assert_eq!(fresh.read("second.md"), "Second.\n");
+
+    let run = ci.run_folder().file_name().unwrap().to_string_lossy().into_owned();
+    // A fork has the files of its run, whether they are here or not.
+    ci.write("first.md", "My own words.\n");
+    ci.expect(0, &["fork", &run]);
+    ci.expect(3, &["resume"]);
+    let (fresh, _) = copied(&ci, "two_writers");
+    fresh.expect(0, &["fork", &run]);
+    fresh.expect(2, &["resume"]);
 }
 
 /// covers: 14.2, 14.5

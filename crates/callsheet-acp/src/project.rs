@@ -1,6 +1,6 @@
 //! What the agent needs from the program around it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use callsheet_app::RunControl;
@@ -14,6 +14,9 @@ pub trait Workplace: Send + Sync {
     /// # Errors
     /// The folder cannot be used. The error tells a person why.
     fn open(&self, folder: &Path) -> Result<Arc<dyn Project>, String>;
+
+    /// The folder in which the editor started this program.
+    fn here(&self) -> Option<PathBuf>;
 }
 
 /// An open project.

@@ -174,15 +174,15 @@ impl Served {
     }
 
     fn listed(&self, request: &ListSessionsRequest) -> Result<ListSessionsResponse> {
-        let Some(folder) = &request.cwd else {
-            return Err(wrong("name the folder (`cwd`) whose sessions you want"));
-        };
-        let runs = self.sessions.list(folder).map_err(wrong)?;
-        let session = |run: callsheet_runtime::ports::RunSummary| {
-            let id = SessionId::new(run.run.to_string());
-            SessionInfo::new(id, folder.clone()).title(line(&run.request))
-        };
-        Ok(ListSessionsResponse::new(runs.into_iter().map(session).collect()))
+        let mut sessions = Vec::new();
+        for folder in request.cwd.clone().map_or_else(|| self.sessions.folders(), |folder| vec![folder]) {
+            let session = |run: callsheet_runtime::ports::RunSummary| {
+                let id = SessionId::new(run.run.to_string());
+                SessionInfo::new(id, folder.clone()).title(line(&run.request))
+            };
+            sessions.extend(self.sessions.list(&folder).map_err(wrong)?.into_iter().map(session));
+        }
+        Ok(ListSessionsResponse::new(sessions))
     }
 
     fn prompted(

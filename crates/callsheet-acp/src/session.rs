@@ -1,8 +1,8 @@
 //! Sessions. A session has the name of its first run, and its later runs have that name and a number. So the recorded
 //! runs are enough to load a session again.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -107,6 +107,15 @@ impl Sessions {
         let session = Arc::new(Session { name: name.clone(), project, notes, state: Mutex::default() });
         open.insert(name, Arc::clone(&session));
         Ok(session)
+    }
+
+    /// The folders whose sessions are known here: those of open sessions, and the one in which the program runs if it
+    /// can be used.
+    pub fn folders(&self) -> Vec<PathBuf> {
+        let here = self.workplace.here().filter(|folder| self.project(folder).is_ok());
+        let open = self.open();
+        let folders = open.values().map(|session| session.project.folder().to_owned());
+        folders.chain(here).collect::<BTreeSet<PathBuf>>().into_iter().collect()
     }
 
     /// An open session.

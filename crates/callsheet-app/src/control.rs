@@ -129,6 +129,21 @@ pub trait RunControl: Send + Sync {
     /// The file cannot be read.
     fn sheet(&self, run: &RunView) -> Result<String, Refusal>;
 
+    /// The key variables that are not set here, of providers that a run asked. Their values are not masked. Each comes
+    /// with its provider.
+    fn unset_keys(&self, _run: &RunView) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    /// The errors because of which an edit of the plan file does not count, each with its place. Empty if the file has
+    /// no edit, or none with errors.
+    ///
+    /// # Errors
+    /// The file or the project cannot be read.
+    fn edit_errors(&self, _run: &RunView) -> Result<Vec<String>, Refusal> {
+        Ok(Vec::new())
+    }
+
     /// What an edit of the plan file would change. Nothing is written.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! What the application layer needs from the program that contains it: adapters, configuration and processes.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -54,6 +55,10 @@ pub trait Host: Send + Sync {
     /// # Errors
     /// The list of grants cannot be written.
     fn grant(&self, what: GrantedThing, only: Option<(RunId, Slug)>) -> Result<String, Refusal>;
+
+    /// The key variables of these providers that are not set here, each with its provider. Keys of providers that are not
+    /// configured here are not known.
+    fn unset_keys(&self, providers: &BTreeSet<String>) -> Vec<(String, String)>;
 
     /// Starts a process that resumes a run and outlives this process. Returns what was done, in words.
     ///

@@ -11,6 +11,7 @@ mod local;
 mod naming;
 mod refusal;
 mod report;
+mod settled;
 mod starter;
 mod view;
 mod words;
@@ -22,8 +23,9 @@ pub use control::{RunControl, SheetCheck, SheetIssue, Started};
 pub use host::Host;
 pub use local::{LocalRuns, Standing, asked_about, find_run, recorded, standing, undo_lines};
 pub use naming::{new_run, run_name};
-pub use refusal::{Kind, Refusal};
+pub use refusal::{Kind, Refusal, refuse_unmasked};
 pub use report::{omitted_rules, result_of_tree};
+pub use settled::settled;
 pub use starter::{NewRun, RunStarter};
 pub use view::{
     About, CallRecord, Cursor, Decided, Execution, Folded, Joined, Limit, LimitUse, Problem, Question, Review,

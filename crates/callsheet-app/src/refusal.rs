@@ -6,6 +6,8 @@ use callsheet_runtime::ports::StoreFault;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::run_folder;
+use crate::control::RunControl;
+use crate::view::RunView;
 
 /// Who caused a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,6 +54,13 @@ impl Refusal {
                 format!("the edited sheet has errors; nothing was changed\n{}", lines.join("\n")),
                 format!("fix {}sheet.md, or delete it to keep the previous task list; then: {again}", run_folder(run)),
             ),
+            DriveFault::Input(InputFault::FilesDiffer(_)) => Self::usage(
+                fault.to_string(),
+                format!(
+                    "bring these files from where the run changed them, for example with git; or go on with them as \
+                     they are: callsheet resume {run} --files-as-they-are"
+                ),
+            ),
             DriveFault::Input(fault) => Self::usage(fault.to_string(), ""),
             DriveFault::Store(StoreFault::Full(_)) => Self::internal(
                 fault.to_string(),
@@ -68,6 +77,25 @@ impl Refusal {
             ),
         }
     }
+}
+
+/// Refuses to write a file for others about a run, because a key could be in it that is not known here and thus not
+/// masked. `known` are the variables whose absence the person accepts.
+///
+/// # Errors
+/// A key variable of a provider that the run asked is not set.
+pub fn refuse_unmasked(runs: &dyn RunControl, run: &RunView, known: &[String]) -> Result<(), Refusal> {
+    let unset = runs.unset_keys(run).into_iter().find(|(_, variable)| !known.contains(variable));
+    let Some((provider, variable)) = unset else { return Ok(()) };
+    Err(Refusal::usage(
+        format!(
+            "the run asked {provider}, whose key is in {variable}; this variable is not set here, so the key can't be \
+             masked, and nothing was written"
+        ),
+        format!(
+            "set {variable} to the key that the run used; or, to write the file without that, add --without-key {variable}"
+        ),
+    ))
 }
 
 /// What went wrong, and in a second line what to do.

@@ -167,6 +167,17 @@ impl ServedModel {
     }
 
     /// Asks a llama.cpp server for its window again, if it was still loading when the run began.
+    /// Asks the server for something that costs nothing, to know whether it answers and accepts the key.
+    pub(crate) async fn greet(&self) -> Result<(), ModelFault> {
+        match self.parts.dialect {
+            // What these list says nothing about the model, but they list it only for a valid key.
+            Dialect::OpenaiResponses | Dialect::Anthropic | Dialect::Gemini => {
+                self.parts.transport.get_json(openai::MODELS).await.map(drop)
+            }
+            _ => self.learn().await,
+        }
+    }
+
     async fn learn_late(&self) {
         let is_unknown = self.parts.dialect == Dialect::Llamacpp && self.learned.get().is_none();
         if is_unknown && !self.asked_again.swap(true, Ordering::Relaxed) {

@@ -43,7 +43,8 @@ fn cases(runs: &dyn RunControl, driven: bool, run: &RunView, entries: &[LogEntry
             _ => Verdict::Skipped(state.as_str()),
         };
         let files = task.changed_files().into_iter().map(|file| file.to_string()).collect();
-        Case { rule: "task-failed", name: task.task.slug.to_string(), seconds: 0.0, files, verdict }
+        let seconds = std::time::Duration::from_millis(task.clock.spent_ms(run.about().now_ms)).as_secs_f64();
+        Case { rule: "task-failed", name: task.task.slug.to_string(), seconds, files, verdict }
     });
     tasks.chain(checks(runs, entries)).collect()
 }

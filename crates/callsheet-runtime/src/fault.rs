@@ -75,6 +75,12 @@ pub enum InputFault {
     /// The run cannot be resumed or continued like that.
     #[error("{0}")]
     NotResumable(Reject),
+    /// The run changed these files on another machine, and they are different here.
+    #[error(
+        "on another machine, the run changed files that differ here, so nothing was done:\n{}",
+        .0.iter().map(|file| format!("  {file}")).collect::<Vec<_>>().join("\n")
+    )]
+    FilesDiffer(Vec<String>),
     /// The given sheet has errors.
     #[error("the sheet has errors:\n{}", .0.iter().map(Issue::to_string).collect::<Vec<_>>().join("\n"))]
     GivenSheet(Vec<Issue>),

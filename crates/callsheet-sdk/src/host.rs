@@ -1,5 +1,6 @@
 //! What the application layer needs of the program that contains Callsheet.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -57,6 +58,10 @@ impl Host for Embedder {
     fn grant(&self, _what: GrantedThing, _only: Option<(RunId, Slug)>) -> Result<String, Refusal> {
         let advice = "decide each call in an approver";
         Err(Refusal::usage("a program that contains Callsheet keeps no grants", advice))
+    }
+
+    fn unset_keys(&self, _: &BTreeSet<String>) -> Vec<(String, String)> {
+        Vec::new()
     }
 
     fn start(&self, _run: &RunId) -> Result<String, Refusal> {

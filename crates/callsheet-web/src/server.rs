@@ -33,7 +33,7 @@ use crate::page::run::View;
 use crate::page::runs::{self, Which};
 use crate::page::{board, call};
 use crate::record::locked;
-use callsheet_app::{Refusal, RunControl};
+use callsheet_app::{Refusal, RunControl, refuse_unmasked};
 
 /// The largest size of a form in bytes. The form of a change contains the text of each hunk.
 const FORM: usize = 32 * 1_024 * 1_024;
@@ -283,7 +283,9 @@ async fn report(visit: Visit, Path(run): Path<String>) -> Response {
     let made = blocking(&visit, move |app| {
         let summary = app.record.summary(&id)?;
         let folded = app.record.folded(&id)?;
-        let report = callsheet_report::report(&*app.runs, &summary, &locked(&folded).folded);
+        let folded = &locked(&folded).folded;
+        refuse_unmasked(&*app.runs, &folded.run, &[])?;
+        let report = callsheet_report::report(&*app.runs, &summary, folded);
         Ok((format!("attachment; filename=\"{}.html\"", summary.run), report))
     });
     match made.await {

@@ -7,8 +7,11 @@ use callsheet_core::nouns::{RunId, Slug};
 use callsheet_core::record::EffectKey;
 use callsheet_core::run::Run;
 use callsheet_core::view::counted;
+use callsheet_runtime::driver::share_files;
 use callsheet_runtime::ports::{Store, StoreFault};
+use callsheet_runtime::runfiles::KeptFiles;
 
+use super::elsewhere::unkept;
 use super::tasks::unknown;
 use super::{LocalRuns, recorded};
 use crate::command::Receipt;
@@ -28,6 +31,8 @@ enum Point {
 /// What a fork gets from the other run.
 struct Shared {
     entries: Vec<LogEntry>,
+    /// The fold of the entries.
+    run: Run,
     /// The files that the other run changed after the point.
     changed: BTreeSet<String>,
 }
@@ -41,7 +46,7 @@ pub(super) fn fork(runs: &LocalRuns, id: &RunId, at: Option<&str>) -> Result<Rec
         None => Point::End,
         Some(text) => text.parse().map_or_else(|_| Point::Task(Slug::new(text)), Point::Event),
     };
-    let Shared { mut entries, changed } = shared(&run, id, store.read(id, 0)?, &point)?;
+    let Shared { mut entries, run: beginning, changed } = shared(&run, id, store.read(id, 0)?, &point)?;
     let fresh = fresh_name(&*store, id)?;
     if let Some(LogEntry { event: Event::RunStarted(started), .. }) = entries.first_mut() {
         started.run = fresh.clone();
@@ -53,6 +58,9 @@ pub(super) fn fork(runs: &LocalRuns, id: &RunId, at: Option<&str>) -> Result<Rec
             let written = store.append(&lock, &entries);
             store.unlock(&lock)?;
             written?;
+            let kept = |id: &RunId| KeptFiles::new(&runs.host.store_folder(), id).map_err(unkept);
+            let given = share_files(&kept(id)?, &kept(&fresh)?, &beginning);
+            given.map_err(|fault| Refusal::of_drive(&fault, &fresh, ""))?;
         }
     }
     let mut notes = vec![format!("resume it: callsheet resume {fresh}")];
@@ -118,7 +126,7 @@ fn shared(whole: &Run, id: &RunId, mut entries: Vec<LogEntry>, point: &Point) ->
     });
     let files = applied.filter(stands).flat_map(|applied| &applied.changes.files);
     let changed = files.map(|file| file.path.clone()).collect();
-    Ok(Shared { entries, changed })
+    Ok(Shared { entries, run, changed })
 }
 
 /// Whether an event begins the work of a task, or of a task inside it.

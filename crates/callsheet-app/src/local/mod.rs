@@ -1,5 +1,6 @@
 //! The runs of a project, on this machine or on a cluster.
 
+mod elsewhere;
 mod find;
 mod fork;
 mod gates;
@@ -245,6 +246,9 @@ impl RunControl for LocalRuns {
             hosting.ask(run, Asked::Reopen { how: ResumeKind::Resume, settings }, edited)?;
             return Ok(Receipt::done(run, format!("{} resumed run {run}", hosting.place())));
         }
+        let known = recorded(&store, &found)?.run;
+        sheet::take_in(self, &found, &known)?;
+        self.refuse_differing(run, &known)?;
         self.host.start(run).map(|words| Receipt::done(run, words))
     }
 
@@ -258,6 +262,14 @@ impl RunControl for LocalRuns {
 
     fn sheet(&self, run: &RunView) -> Result<String, Refusal> {
         sheet::text(self, run)
+    }
+
+    fn unset_keys(&self, run: &RunView) -> Vec<(String, String)> {
+        self.host.unset_keys(&run.providers())
+    }
+
+    fn edit_errors(&self, run: &RunView) -> Result<Vec<String>, Refusal> {
+        sheet::edit_errors(self, run)
     }
 
     fn check_sheet(&self, run: &RunView, text: &str) -> Result<SheetCheck, Refusal> {

@@ -64,14 +64,23 @@ pub(super) fn edit_to_give(
         return Ok(None);
     }
     let text = String::from_utf8_lossy(&file.bytes).into_owned();
-    let found = check(runs, &run, &text)?.issues.into_iter().filter(|issue| issue.severity == Severity::Error);
-    let path = files.directory().join("sheet.md").display().to_string();
-    let lines: Vec<String> =
-        found.map(|issue| format!("{path}:{}:{}: {}", issue.line, issue.column, issue.words)).collect();
+    let lines = error_lines(runs, &files, &run, &text)?;
     if !lines.is_empty() {
         return Err(of_drive(&InputFault::EditedSheet(lines).into(), run.about().id.unwrap_or(&RunId::new(""))));
     }
     Ok(Some(text))
+}
+
+fn error_lines(runs: &LocalRuns, files: &RunFiles, run: &RunView, text: &str) -> Result<Vec<String>, Refusal> {
+    let found = check(runs, run, text)?.issues.into_iter().filter(|issue| issue.severity == Severity::Error);
+    let path = files.directory().join("sheet.md").display().to_string();
+    Ok(found.map(|issue| format!("{path}:{}:{}: {}", issue.line, issue.column, issue.words)).collect())
+}
+
+pub(super) fn edit_errors(runs: &LocalRuns, run: &RunView) -> Result<Vec<String>, Refusal> {
+    let Some(id) = run.about().id else { return Ok(Vec::new()) };
+    let Some(text) = edited_text(runs, id, run)? else { return Ok(Vec::new()) };
+    error_lines(runs, &files(runs, id)?, run, &text)
 }
 
 /// The text of the plan file if it differs from what `run` says that the run wrote or read.

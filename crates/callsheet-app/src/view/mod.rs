@@ -279,6 +279,13 @@ impl RunView {
         view::pressing_limit(&self.run)
     }
 
+    /// The providers whose models the run asked or was to ask.
+    pub fn providers(&self) -> BTreeSet<String> {
+        let asked = self.calls().iter().map(|call| call.model.as_str());
+        let models = asked.chain(self.about().settings.model.as_deref());
+        models.filter_map(|model| model.split_once(['/', ':'])).map(|(provider, _)| provider.to_owned()).collect()
+    }
+
     /// The plan as text, as in its file.
     pub fn plan_text(&self) -> String {
         callsheet_runtime::sheetfile::sheet_text(&self.run)

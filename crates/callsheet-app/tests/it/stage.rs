@@ -1,5 +1,6 @@
 //! A run that waits for approval, the runs around it, and a program that starts nothing.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -176,6 +177,10 @@ impl Host for Program {
 
     fn grant(&self, _: GrantedThing, _: Option<(RunId, Slug)>) -> Result<String, Refusal> {
         Ok("granted".to_owned())
+    }
+
+    fn unset_keys(&self, _: &BTreeSet<String>) -> Vec<(String, String)> {
+        Vec::new()
     }
 
     fn start(&self, _: &RunId) -> Result<String, Refusal> {

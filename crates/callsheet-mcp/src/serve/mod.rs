@@ -7,7 +7,9 @@ mod wait;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use callsheet_app::{Cursor, NewRun, Order, Refusal, RunCommand, RunControl, RunStarter, RunView, Started};
+use callsheet_app::{
+    Arrival, Cursor, NewRun, Order, Refusal, RunCommand, RunControl, RunStarter, RunView, Started, settled,
+};
 use callsheet_core::nouns::RunId;
 use callsheet_core::record::{AnsweredBy, Outcome};
 use callsheet_core::view::outcome_words;
@@ -99,9 +101,16 @@ impl RunServer {
             }
             "approve" => self.approve(given(arguments)?),
             "answer" => self.answer(given(arguments)?),
+            "resume" => {
+                let RunArguments { run } = given(arguments)?;
+                let run = self.steered(&run, "resume")?;
+                let resumed = self.runs.resume(&run).map_err(words)?.words();
+                reply(&Done { run: run.to_string(), done: vec![resumed] })
+            }
             "cancel" => {
                 let RunArguments { run } = given(arguments)?;
-                self.cancel(&run)
+                let run = self.steered(&run, "cancel")?;
+                self.order(&run, RunCommand::Stop)
             }
             "templates" => {
                 let NoArguments {} = given(arguments)?;
@@ -150,14 +159,15 @@ impl RunServer {
         reply(&Planned { run: run.to_string(), sheet: self.runs.sheet(&view).map_err(words)? })
     }
 
-    /// Stops a run. A program that may not approve can stop only the runs that it started.
-    fn cancel(&self, run: &str) -> Result<Value, String> {
+    /// The run that the program wants to stop or to resume. A program that may not approve can steer only the runs that
+    /// it started. `command` is the person's.
+    fn steered(&self, run: &str, command: &str) -> Result<RunId, String> {
         let run = self.found(run)?.run;
         let is_own = self.own.lock().unwrap_or_else(PoisonError::into_inner).contains(&run);
         if !self.may_approve && !is_own {
-            return Err(say("serve-may-not", &[("command", &format!("callsheet cancel {run}"))]));
+            return Err(say("serve-may-not", &[("command", &format!("callsheet {command} {run}"))]));
         }
-        self.order(&run, RunCommand::Stop)
+        Ok(run)
     }
 
     fn found(&self, run: &str) -> Result<RunSummary, String> {
@@ -191,7 +201,8 @@ impl RunServer {
             let gates = server.runs.gates(&view).map_err(words)?;
             // A process that was started a moment ago may not drive the run yet.
             let works = found.owner.is_some() || server.runs.started(&found.run) == Some(Started::Working);
-            reply(&Status::of(&found, works, &view, &gates))
+            let faults = server.runs.edit_errors(&view).map_err(words)?;
+            reply(&Status::of(&found, works, &view, &gates, faults))
         })
         .await
     }
@@ -236,10 +247,12 @@ impl RunServer {
     fn order(&self, run: &RunId, command: RunCommand) -> Result<Value, String> {
         let resumes = !matches!(command, RunCommand::Stop);
         let order = Order::new(AnsweredBy::Client, command).map_err(words)?;
-        let receipt = self.runs.order(run, &order).map_err(words)?;
+        let order = Order { revision: Some(self.view(run)?.cursor()), ..order };
+        let sent = self.runs.order(run, &order).map_err(words)?;
+        let receipt = settled(&*self.runs, &order, sent).map_err(words)?;
         let mut said = vec![receipt.words()];
         said.extend(receipt.notes.iter().cloned());
-        if resumes && !receipt.is_sent() {
+        if resumes && receipt.arrival == Arrival::Saved {
             said.push(self.runs.resume(run).map_err(words)?.words());
         }
         reply(&Done { run: run.to_string(), done: said })

@@ -19,7 +19,7 @@ pub(super) fn schema(tool: &str) -> Option<Arc<JsonObject>> {
         "runs" => Some(schema_for_output::<RunList>()),
         "status" => Some(schema_for_output::<Status>()),
         "result" => Some(schema_for_output::<RunResult>()),
-        "approve" | "answer" | "cancel" => Some(schema_for_output::<Done>()),
+        "approve" | "answer" | "resume" | "cancel" => Some(schema_for_output::<Done>()),
         "templates" => Some(schema_for_output::<TemplateList>()),
         _ => None,
     }
@@ -87,16 +87,16 @@ pub(super) struct Status {
     approvals: Vec<Approval>,
     /// What tasks ask.
     questions: Vec<TaskQuestion>,
-    /// What failed, was denied or is blocked, and why.
+    /// Errors in an edited `sheet.md`, with their places, and what failed, was denied or is blocked, and why.
     problems: Vec<String>,
 }
 
 impl Status {
-    pub fn of(run: &RunSummary, works: bool, view: &RunView, gates: &[GateView]) -> Self {
+    pub fn of(run: &RunSummary, works: bool, view: &RunView, gates: &[GateView], faults: Vec<String>) -> Self {
         let task = |task: &callsheet_app::TaskRun| TaskLine {
             task: task.task.slug.to_string(),
             need: task.task.name.clone(),
-            state: view.standing(task).as_str(),
+            state: if works { view.standing(task) } else { view.standing(task).at_rest() }.as_str(),
         };
         let questions = view.questions().into_iter();
         Self {
@@ -106,7 +106,10 @@ impl Status {
             tasks: view.all_tasks().map(task).collect(),
             approvals: gates.iter().map(Approval::of).collect(),
             questions: questions.map(|asked| TaskQuestion { task: asked.task, question: asked.text }).collect(),
-            problems: view.all_problems().map(|problem| view.problem_line(&problem)).collect(),
+            problems: faults
+                .into_iter()
+                .chain(view.all_problems().map(|problem| view.problem_line(&problem)))
+                .collect(),
         }
     }
 }

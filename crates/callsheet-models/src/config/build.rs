@@ -116,8 +116,8 @@ pub async fn connect(
     Ok(Arc::new(built))
 }
 
-/// What a server says about its model. `None` for servers that are only asked by calls. An OpenAI-compatible server
-/// need not list its models.
+/// Whether a server answers and accepts its key. `None` for a script, which has no server. A server with the interface
+/// of a vendor need not list its models.
 ///
 /// # Errors
 /// Settings from which no model can be built, such as a key that is not set.
@@ -126,17 +126,14 @@ pub async fn ask_server(
     model: &str,
     environment: &dyn Environment,
 ) -> Result<Option<Result<(), ModelFault>>, BuildError> {
-    let Some(built) = served(provider, model, environment)?.filter(|_| tells(provider, model)) else {
+    let Some(built) = served(provider, model, environment)? else {
         return build(provider, model, environment).map(|_| None);
     };
-    let asked = tokio::time::timeout(ASK_TIMEOUT, built.learn()).await;
+    let lists = !matches!(provider.dialect, Dialect::Llamacpp | Dialect::Ollama);
+    let asked = tokio::time::timeout(ASK_TIMEOUT, built.greet()).await;
     let silent = || communication(format!("{} does not answer at {}", provider.name, provider.base_url));
     Ok(Some(match asked.unwrap_or_else(|_| Err(silent())) {
-        Err(ModelFault::Configuration { message })
-            if provider.dialect == Dialect::Openai && message.contains("(404)") =>
-        {
-            Ok(())
-        }
+        Err(ModelFault::Configuration { message }) if lists && message.contains("(404)") => Ok(()),
         asked => asked,
     }))
 }

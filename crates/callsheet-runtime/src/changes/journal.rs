@@ -72,6 +72,22 @@ impl Journal {
         self.files.remove(&self.name)
     }
 
+    /// Whether the set was applied here, or its files were accepted as they are.
+    ///
+    /// # Errors
+    /// The system's reason.
+    pub fn is_begun(&self) -> Result<bool, RunFileFault> {
+        Ok(self.begun()?.is_some())
+    }
+
+    /// Makes a set that was applied on another machine count as applied here.
+    ///
+    /// # Errors
+    /// The system's reason.
+    pub fn accept(&self) -> Result<(), RunFileFault> {
+        self.begin(&Entry::default())
+    }
+
     pub(crate) fn begin(&self, entry: &Entry) -> Result<(), RunFileFault> {
         let bytes = serde_json::to_vec(entry)
             .map_err(|error| RunFileFault { path: self.name.clone(), reason: error.to_string() })?;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::events::{self, Event};
 use callsheet_core::nouns::Slug;
-use callsheet_core::record::{Answer, Gate, GateKind, OrderId, Verdict};
+use callsheet_core::record::{Answer, AnsweredBy, Gate, GateKind, OrderId, Verdict};
 use callsheet_core::run::{NodeInstance, Run, State};
 
 use crate::driver::retry;
@@ -41,6 +41,7 @@ pub(crate) fn process_messages(
     services: &Services,
     mut messages: Vec<Posted>,
 ) -> Result<(), DriveFault> {
+    messages.retain(|posted| may_still_answer(session.run(), services, &posted.message));
     let mut keys: BTreeSet<String> = BTreeSet::new();
     messages.retain(|posted| {
         let is_new = |order: &OrderId| !session.run().has_carried_out(&order.key) && keys.insert(order.key.clone());
@@ -85,6 +86,22 @@ pub(crate) fn process_messages(
         }
     }
     Ok(())
+}
+
+/// Whether the key that signed an answer elsewhere is still granted. The answer may have waited for long.
+fn may_still_answer(run: &Run, services: &Services, message: &InboxMessage) -> bool {
+    let (InboxMessage::Answer { by: Some(AnsweredBy::Signed(key)), .. }
+    | InboxMessage::Part { by: Some(AnsweredBy::Signed(key)), .. }) = message
+    else {
+        return true;
+    };
+    let may = run.id().is_some_and(|id| services.grants.has_approver(key, id));
+    if !may {
+        services.notice(&format!(
+            "an answer is signed with {key}, which is not granted any more, so it was not used; what it was for still waits"
+        ));
+    }
+    may
 }
 
 /// A message that counts, and the orders that it carries out.

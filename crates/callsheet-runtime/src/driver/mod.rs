@@ -8,6 +8,7 @@
 mod after_tasks;
 mod begin;
 mod edits;
+mod elsewhere;
 mod hosted;
 mod inbox;
 mod needs;
@@ -22,6 +23,7 @@ mod withdraw;
 mod writer;
 
 pub use begin::{EntrySpec, begin, begin_in};
+pub use elsewhere::{accept_files, differs_here, share_files};
 pub use hosted::{Begun, Followed, HostedRun, Returned};
 pub use needs::Needs;
 pub use reopen::{ResumeKind, apply_edit_if_idle, only_asks, reopen};

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::changes::forgotten;
 use crate::driver::begin::refuse_empty;
+use crate::driver::elsewhere::take_files_over;
 use crate::driver::session::Session;
 use crate::driver::template_files::take_over_edits;
 use crate::driver::{inbox, retry};
@@ -50,6 +51,7 @@ pub fn reopen(
     }
     // A run from elsewhere has no folder here yet.
     services.files.create().map_err(|fault| InputFault::Folder(fault.to_string()))?;
+    take_files_over(&*services.store, &services.workspace, &services.kept, (id, session.run()))?;
     let forgotten = forgotten(&services.kept, session.run());
     if !forgotten.is_empty() {
         services.notice(&format!(

@@ -58,11 +58,11 @@ impl Undone {
 }
 
 /// A change set that is on disk.
-struct Applied {
-    task: Slug,
-    run: ExecutionId,
-    set: u32,
-    changes: ChangeSet,
+pub(super) struct Applied {
+    pub(super) task: Slug,
+    pub(super) run: ExecutionId,
+    pub(super) set: u32,
+    pub(super) changes: ChangeSet,
 }
 
 /// Undoes the changes of a run, newest first, each set as a whole (spec 3.10). A set whose files were changed since is
@@ -146,7 +146,7 @@ fn interrupted(run: &Run) -> Vec<Applied> {
 }
 
 /// The sets of a run that are on disk now, oldest first.
-fn applied(entries: &[LogEntry], now: &Run) -> Vec<Applied> {
+pub(super) fn applied(entries: &[LogEntry], now: &Run) -> Vec<Applied> {
     let of = |entry: &LogEntry| match &entry.event {
         Event::ChangesApplied(events::ChangesApplied { task, run, set, changes }) => {
             let (task, run, set, changes) = (task.clone(), run.clone(), *set, changes.clone());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::extract::State;
-use callsheet_app::{Arrival, Client, Cursor, Order, Receipt, RunCommand};
+use callsheet_app::{Arrival, Client, Cursor, Order, Receipt, RunCommand, settled};
 use callsheet_core::nouns::{ExecutionId, Slug};
 use callsheet_runtime::ports::AskingCall;
 use serde::{Deserialize, Serialize};
@@ -57,7 +57,7 @@ async fn give(
             return Err(Problem::new(Code::NotNow, what, "send the revision that you saw"));
         }
         let order = Order { by: client.by(), key, revision: Some(Cursor(revision)), command };
-        let receipt = api.runs.order(&found.run, &order)?;
+        let receipt = settled(&*api.runs, &order, api.runs.order(&found.run, &order)?)?;
         api.record.forget_list();
         Ok(Answer::ok(Done::of(receipt)))
     })

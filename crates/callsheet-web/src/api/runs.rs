@@ -225,7 +225,7 @@ pub(super) struct RunStatus {
     gates: usize,
     /// How many answers it waits for.
     questions: usize,
-    /// What failed, was denied or is blocked, and why.
+    /// Errors in an edited `sheet.md`, with their places, and what failed, was denied or is blocked, and why.
     problems: Vec<String>,
     /// Whether orders wait that the run has not handled yet. If no process drives the run, a resume handles them.
     saved: bool,
@@ -239,13 +239,15 @@ pub(super) async fn status(State(api): Shared, _: Looking, At(run): At<String>) 
     blocking(&api, move |api| {
         with_run(api, &run, |summary, view| {
             let driven = summary.owner.is_some();
+            let failed = view.all_problems().map(|problem| view.problem_line(&problem));
+            let problems = api.runs.edit_errors(view)?.into_iter().chain(failed).collect();
             Ok(Answer::ok(RunStatus {
                 line: RunLine { revision: view.cursor().0, ..RunLine::of(summary) },
                 goals: view.about().goals.text.clone(),
                 tasks: view.all_tasks().map(|task| task_line(view, task, driven)).collect(),
                 gates: view.open_gates().len(),
                 questions: view.questions().len(),
-                problems: view.all_problems().map(|problem| view.problem_line(&problem)).collect(),
+                problems,
                 saved: api.runs.has_messages(&summary.run)?,
             }))
         })

@@ -3,14 +3,18 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use callsheet_app::RunView;
 use callsheet_cluster::RemoteStore;
+use callsheet_core::nouns::RunId;
+use callsheet_runtime::ports::Store;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use crate::support::crashes::End;
 use crate::support::garden::{Ended, TestProject, json_lines};
 
 /// How long a run may take, on a machine that does much else.
@@ -21,18 +25,6 @@ pub struct Cluster {
     pub project: TestProject,
     pub on: String,
     up: Child,
-}
-
-/// What is left of a run.
-#[derive(Debug, PartialEq)]
-pub struct End {
-    pub outcome: Value,
-    pub answer: Value,
-    pub tasks: Value,
-    /// Replies and finished tools, by phase or tool, and task.
-    pub calls: BTreeMap<String, usize>,
-    /// Files of the project, without what a command writes down each time it runs.
-    pub files: BTreeMap<PathBuf, String>,
 }
 
 impl Cluster {
@@ -73,6 +65,18 @@ impl Cluster {
         name.unwrap_or_else(|| panic!("no run began: {said}"))
     }
 
+    /// Types a command that lets a known run go on, until the run has recorded this. The run goes on without its client.
+    pub fn say(&self, words: &[&str], run: &str, event: &str) {
+        let recorded = |cluster: &Self| cluster.facts(run).iter().filter(|fact| fact["event"] == event).count();
+        let before = recorded(self);
+        let words: Vec<&str> = words.iter().copied().chain(["--on", &self.on]).collect();
+        let mut command = self.project.command(&words);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        self.until(event, |cluster| recorded(cluster) > before);
+        // It may have ended.
+        let _ended = child.kill().and_then(|()| child.wait());
+    }
+
     pub fn facts(&self, run: &str) -> Vec<Value> {
         json_lines(&self.call(&["show", run, "--events"]).out)
     }
@@ -81,23 +85,32 @@ impl Cluster {
         self.facts(run).iter().any(|fact| fact["event"] == event)
     }
 
-    /// Approves what waits until the run has ended. Returns how many calls were made again because a person said so.
-    pub fn approve_all(&self, run: &str) -> usize {
-        let end = Instant::now() + PATIENCE;
-        let mut again = 0;
-        loop {
-            let shown = self.call(&["--json", "show", run]);
-            let shown: Value = serde_json::from_str(shown.out.trim()).unwrap_or_default();
-            if !shown["outcome"].is_null() && shown["waits"] == Value::Array(Vec::new()) {
-                return again;
-            }
-            let waits = shown["waits"].as_array().cloned().unwrap_or_default();
-            if !waits.is_empty() && self.call(&["approve", run]).code == 0 {
-                again += waits.iter().filter(|gate| gate["again"] == true).count();
-            }
-            assert!(Instant::now() < end, "run {run} does not end: {shown}\n{}", self.call(&["runs"]).out);
-            std::thread::sleep(Duration::from_millis(50));
+    /// Waits until the run has ended or only waits for a person.
+    pub fn until_rests(&self, run: &str) {
+        self.until(&format!("run {run} rests"), |cluster| cluster.rests(run) != Rests::No);
+    }
+
+    fn rests(&self, run: &str) -> Rests {
+        let Ok(entries) = self.store().read(&RunId::new(run), 1) else { return Rests::No };
+        let mut view = RunView::default();
+        entries.iter().for_each(|entry| view.take(entry).unwrap());
+        match (view.about().outcome, view.only_asks()) {
+            (Some(_), _) => Rests::Ended,
+            (None, Some(_)) => Rests::Asks,
+            (None, None) => Rests::No,
         }
+    }
+
+    /// Approves what waits until the run has ended.
+    pub fn approve_all(&self, run: &str) {
+        self.until(&format!("run {run} ends"), |cluster| match cluster.rests(run) {
+            Rests::Ended => true,
+            Rests::No => false,
+            Rests::Asks => {
+                cluster.call(&["approve", run]);
+                false
+            }
+        });
     }
 
     pub fn end(&self, run: &str) -> End {
@@ -181,6 +194,15 @@ impl Cluster {
     }
 }
 
+/// Whether a run rests.
+#[derive(PartialEq)]
+enum Rests {
+    No,
+    /// It waits for a person.
+    Asks,
+    Ended,
+}
+
 /// A worker that a test started. It ends with this value.
 pub struct OwnWorker(Child);
 
@@ -197,30 +219,6 @@ impl OwnWorker {
 impl Drop for OwnWorker {
     fn drop(&mut self) {
         self.kill();
-    }
-}
-
-impl End {
-    pub fn of(project: &TestProject, shown: &str, facts: &[Value]) -> Self {
-        let shown: Value = serde_json::from_str(shown.trim()).expect("a run is shown");
-        let mut calls = BTreeMap::new();
-        for fact in facts {
-            let what = match fact["event"].as_str().unwrap() {
-                "reply_received" => format!("{} {}", fact["key"]["phase"], fact["key"]["task"]),
-                "tool_finished" => format!("tool {} {}", fact["task"], fact["call"]),
-                _ => continue,
-            };
-            *calls.entry(what).or_insert(0) += 1;
-        }
-        let root = project.project();
-        let files = project.files().into_iter().filter(|(file, _)| !file.ends_with("ran.txt"));
-        let files = files.map(|(file, bytes)| {
-            (file.strip_prefix(&root).unwrap().to_owned(), String::from_utf8_lossy(&bytes).into_owned())
-        });
-        let part = |name: &str| shown[name].clone();
-        let answer =
-            if shown["task_result"].is_null() { part("answer") } else { shown["task_result"]["content"].clone() };
-        Self { outcome: part("outcome"), answer, tasks: part("tasks"), calls, files: files.collect() }
     }
 }
 

@@ -21,22 +21,18 @@ use callsheet_cluster::{Installed, installed};
 use libtest_mimic::{Arguments, Trial};
 
 use crate::support::control::CHECKS;
+use crate::support::killed::CASES;
 
 /// A test and its name.
 ///
 /// covers: 15.1, 15.2, 15.3, 15.4, 15.5, 15.8, 15.9, 15.10, 15.11, 15.12, 15.13, 15.14, 15.15, 15.16, 15.17
 type Test = (&'static str, fn(&Path));
 
-const TESTS: [Test; 26] = [
+const TESTS: [Test; 21] = [
     ("an_approved_sheet_ends_as_it_does_locally", same::an_approved_sheet),
     ("a_template_ends_as_it_does_locally", same::a_template),
     ("a_late_result_of_an_earlier_attempt_is_refused", same::a_late_result),
     ("a_cancelled_run_ends_and_its_calls_with_it", same::a_cancelled_run),
-    ("a_killed_worker_loses_nothing", survives::a_killed_worker),
-    ("a_killed_engine_loses_nothing", survives::a_killed_engine),
-    ("a_killed_dispatcher_loses_nothing", survives::a_killed_dispatcher),
-    ("what_is_killed_together_loses_nothing", survives::all_killed),
-    ("a_sheet_with_writers_and_approvals_survives_kills", survives::a_sheet),
     ("work_goes_to_a_worker_that_can_do_it", workers::that_can_do_it),
     ("the_work_of_a_lost_worker_goes_to_another_once", workers::a_lost_worker),
     ("a_command_of_a_lost_worker_is_not_run_again", workers::a_lost_command),
@@ -81,7 +77,11 @@ fn main() {
     };
     let own = TESTS.into_iter().map(|(name, test)| trial(name, Box::new(test)));
     let common = CHECKS.into_iter().map(|check| trial(check.0, Box::new(move |engine| control::check(engine, check))));
-    libtest_mimic::run(&arguments, own.chain(common).collect()).exit();
+    let killed = CASES.iter().enumerate().map(|(number, case)| {
+        let name = format!("{}_survives_kills", case.name);
+        trial(&name, Box::new(move |engine| survives::case(engine, number)))
+    });
+    libtest_mimic::run(&arguments, own.chain(common).chain(killed).collect()).exit();
 }
 
 /// The program of the engine, where the command `cluster up` looks for it.

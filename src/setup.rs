@@ -20,7 +20,7 @@ use callsheet_store::SqliteStore;
 
 use crate::cli::{Cli, Failure};
 #[cfg(feature = "cluster")]
-use crate::cluster_door::{keep_token, token_for};
+use crate::cluster_door::access_to;
 use crate::config::{Config, ConfigFault, Folders, GrantList, Setting, Sources, Trust};
 use crate::host::Program;
 use crate::models::{provider_settings, secrets};
@@ -269,9 +269,7 @@ fn on_words(cli: &Cli) -> String {
 #[cfg(feature = "cluster")]
 fn remote(cli: &Cli, folder: &std::path::Path) -> Result<Option<Arc<RemoteStore>>, Failure> {
     let Some(address) = cli.on.as_deref() else { return Ok(None) };
-    let token = token_for(address, folder);
-    token.iter().for_each(|token| keep_token(token));
-    let remote = RemoteStore::new(address, token.as_deref());
+    let remote = RemoteStore::new(&access_to(address, folder)?);
     remote.map(|remote| Some(Arc::new(remote))).map_err(|fault| Failure::usage(fault.to_string(), ""))
 }
 

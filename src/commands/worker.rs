@@ -17,7 +17,7 @@ use callsheet_runtime::transport_policy::Slots;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Exit, Failure, OpenArgs, WorkerArgs};
-use crate::cluster_door::{ClusterDoor, keep_token, token_for};
+use crate::cluster_door::{ClusterDoor, access_to, keep_token};
 use crate::config::TokenList;
 use crate::models::{Choice, Models, Tape, provider_settings, provider_slots};
 use crate::setup::Setup;
@@ -33,14 +33,12 @@ pub(super) fn worker(setup: Setup, arguments: &WorkerArgs) -> Result<Exit, Failu
     set_aside_left(&setup, &Notices);
     let process = callsheet_app::new_key()?;
     let folder = setup.cluster_folder();
-    let token = token_for(&arguments.at, &folder).unwrap_or_default();
-    keep_token(&token);
+    let access = access_to(&arguments.at, &folder)?;
     let failed = |fault: ClusterFault| Failure::usage(fault.to_string(), "");
-    let slots = WorkerSlots::new(&arguments.at, &token, &process).map_err(failed)?;
+    let slots = WorkerSlots::new(&access, &process).map_err(failed)?;
     let texts = WorkerTexts::default();
     let worker = Worker {
-        address: arguments.at.clone(),
-        token,
+        access,
         name: arguments.name.clone().unwrap_or_else(|| process.chars().take(6).collect()),
         process,
         offer: offer(&setup, arguments),
@@ -50,7 +48,7 @@ pub(super) fn worker(setup: Setup, arguments: &WorkerArgs) -> Result<Exit, Failu
         project: Arc::new(Workplace { setup, slots: Slots::shared(Arc::new(slots)), texts, models: Mutex::default() }),
     };
     until_stopped(arguments.attached, async |stop| {
-        let (name, at) = (worker.name.clone(), worker.address.clone());
+        let (name, at) = (worker.name.clone(), worker.access.address.clone());
         let ready = move || tell!("the worker {name} works for {at}");
         work(worker, ready, stop).await
     })
@@ -76,6 +74,9 @@ pub(super) fn dispatcher(setup: Setup) -> Result<Exit, Failure> {
     let serving = Serving {
         engine: folder.join("engine"),
         listen: door.listen(),
+        certificate: door.certificate(&folder)?,
+        engine_listen: door.engine_listen(),
+        engine_certificate: door.engine_certificate(&folder)?,
         token: door.token().to_owned(),
         clients: Arc::new(TokenList::new(&setup.folders, &setup.project)),
         blobs: folder.join(TEXTS),

@@ -5,13 +5,17 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use callsheet_app::RunView;
-use callsheet_cluster::RemoteStore;
+use callsheet_cluster::{Access, RemoteStore, Trust};
 use callsheet_core::nouns::RunId;
 use callsheet_runtime::ports::Store;
 use rustix::process::{Pid, Signal, kill_process};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use serde_json::Value;
 
 use crate::support::crashes::End;
@@ -24,6 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub struct Cluster {
     pub project: TestProject,
     pub on: String,
+    pub certificate: String,
     up: Child,
 }
 
@@ -34,8 +39,9 @@ impl Cluster {
         let mut up = command.spawn().unwrap();
         let mut first = String::new();
         BufReader::new(up.stdout.take().unwrap()).read_line(&mut first).unwrap();
-        let on = serde_json::from_str::<Value>(&first).expect("the cluster says where it is")["on"].clone();
-        Self { project, on: on.as_str().unwrap().to_owned(), up }
+        let said: Value = serde_json::from_str(&first).expect("the cluster says where it is");
+        let part = |name: &str| said[name].as_str().unwrap().to_owned();
+        Self { project, on: part("on"), certificate: part("certificate"), up }
     }
 
     pub fn call(&self, words: &[&str]) -> Ended {
@@ -143,15 +149,25 @@ impl Cluster {
         }
     }
 
+    fn door(&self) -> Value {
+        let door = std::fs::read(self.project.store().join("cluster/door.json")).unwrap();
+        serde_json::from_slice(&door).unwrap()
+    }
+
     /// What everybody shows.
     pub fn token(&self) -> String {
-        let door = std::fs::read(self.project.store().join("cluster/door.json")).unwrap();
-        serde_json::from_slice::<Value>(&door).unwrap()["token"].as_str().unwrap().to_owned()
+        self.door()["token"].as_str().unwrap().to_owned()
+    }
+
+    /// Where the engine calls.
+    pub fn engine_port(&self) -> String {
+        self.door()["engine"].as_str().unwrap().to_owned()
     }
 
     /// The runs, as a client sees them.
     pub fn store(&self) -> RemoteStore {
-        RemoteStore::new(&self.on, Some(&self.token())).unwrap()
+        let trust = Trust::Pinned(self.certificate.parse().unwrap());
+        RemoteStore::new(&Access { address: self.on.clone(), token: Some(self.token()), trust }).unwrap()
     }
 
     /// The processes that `cluster up` started, by what they are.
@@ -178,9 +194,9 @@ impl Cluster {
 
     /// Posts JSON to the cluster, as a part of it would, with this token. Returns the answer.
     pub fn post(&self, token: &str, path: &str, body: &Value) -> String {
-        let host = self.on.strip_prefix("http://").unwrap();
+        let host = self.on.strip_prefix("https://").unwrap();
         let body = body.to_string();
-        let mut stream = TcpStream::connect(host).unwrap();
+        let mut stream = self.connect(host);
         write!(
             stream,
             "POST /{path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\nconnection: close\r\n\
@@ -191,6 +207,18 @@ impl Cluster {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         answer
+    }
+
+    /// A connection that trusts the cluster's certificate for its address, as any program can that has its file.
+    fn connect(&self, host: &str) -> StreamOwned<ClientConnection, TcpStream> {
+        let mut roots = RootCertStore::empty();
+        let certificate = self.project.store().join("cluster/door.pem");
+        roots.add(CertificateDer::from_pem_file(certificate).unwrap()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+        let config = Arc::new(config.with_root_certificates(roots).with_no_client_auth());
+        let name = ServerName::try_from(host.split(':').next().unwrap().to_owned()).unwrap();
+        StreamOwned::new(ClientConnection::new(config, name).unwrap(), TcpStream::connect(host).unwrap())
     }
 }
 

@@ -28,7 +28,7 @@ use crate::support::killed::CASES;
 /// covers: 15.1, 15.2, 15.3, 15.4, 15.5, 15.8, 15.9, 15.10, 15.11, 15.12, 15.13, 15.14, 15.15, 15.16, 15.17
 type Test = (&'static str, fn(&Path));
 
-const TESTS: [Test; 21] = [
+const TESTS: [Test; 22] = [
     ("an_approved_sheet_ends_as_it_does_locally", same::an_approved_sheet),
     ("a_template_ends_as_it_does_locally", same::a_template),
     ("a_late_result_of_an_earlier_attempt_is_refused", same::a_late_result),
@@ -39,6 +39,7 @@ const TESTS: [Test; 21] = [
     ("a_worker_that_comes_takes_its_share", workers::an_added_worker),
     ("the_slots_of_a_provider_hold_over_workers", workers::common_slots),
     ("whoever_has_not_the_token_is_refused", workers::an_unknown_token),
+    ("nobody_is_talked_to_who_has_another_certificate", workers::another_certificate),
     ("an_edit_of_the_file_is_given_with_an_answer", control::an_edited_file),
     ("a_follow_up_goes_on_and_is_withdrawn", control::a_follow_up),
     ("commands_change_a_run_and_others_are_refused", control::the_verbs),

@@ -3,6 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use callsheet_core::nouns::RunId;
+use callsheet_runtime::ports::{InboxMessage, Store};
+
 use crate::cluster::Cluster;
 use crate::support::crashes::{Act, Case, Edit, Kill, Place, end_of, survives};
 use crate::support::garden::{Ended, TestProject};
@@ -55,20 +58,19 @@ impl Hosted {
         self.cluster().until(&words.join(" "), |cluster| [0, 2].contains(&cluster.call(words).code));
     }
 
-    fn edit(&self, change: Edit) {
-        let sheet = format!(".callsheet/runs/{}/sheet.md", self.run);
-        self.project().plant(&sheet, change(self.project().read(&sheet)));
+    fn sheet(&self) -> String {
+        format!(".callsheet/runs/{}/sheet.md", self.run)
     }
 
     /// Waits until the sheet is there and its first task is at work, and gives the edit.
     fn edit_at_work(&self, change: Edit) {
         let is_at_work = |cluster: &Cluster| {
-            cluster.has(&self.run, "references_checked")
-                && cluster.project.path(&format!(".callsheet/runs/{}/sheet.md", self.run)).exists()
+            cluster.has(&self.run, "references_checked") && cluster.project.path(&self.sheet()).exists()
         };
         self.cluster().until("a task begins", is_at_work);
-        self.edit(change);
-        self.cluster().say(&["resume", &self.run], &self.run, "list_adopted");
+        let sheet = self.project().read(&self.sheet());
+        let edit = InboxMessage::Edit { text: change(sheet) };
+        self.cluster().store().post(&RunId::new(&self.run), &edit.into()).unwrap();
     }
 }
 
@@ -87,7 +89,7 @@ impl Place for Hosted {
         let begun = Instant::now();
         match act {
             Act::Edit(change) => {
-                self.edit(*change);
+                self.project().plant(&self.sheet(), change(self.project().read(&self.sheet())));
                 return false;
             }
             Act::Drive(words) | Act::DriveAndEdit(words, _) => {

@@ -13,11 +13,23 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::calls::{Answer, Head, Landing, Pages, RUN};
 use crate::fault::ClusterFault;
+use crate::tls::{Trust, pinned, untrusted};
 
 /// How long a connection may take to open.
 const CONNECT: Duration = Duration::from_secs(5);
 /// How long a call may take. A call waits for a run's earlier calls.
 const CALL: Duration = Duration::from_secs(60);
+
+/// How a cluster is reached.
+#[derive(Clone)]
+pub struct Access {
+    /// Its address, such as `https://127.0.0.1:8080`.
+    pub address: String,
+    /// What is shown there.
+    pub token: Option<String>,
+    /// Who may answer there.
+    pub trust: Trust,
+}
 
 /// Calls to a cluster at one address, or to its engine.
 #[derive(Clone)]
@@ -34,15 +46,21 @@ impl std::fmt::Debug for Client {
 }
 
 impl Client {
-    /// A client for the cluster at this address, such as `http://127.0.0.1:8080`, with its token.
-    pub fn new(address: &str, token: Option<&str>) -> Result<Self, ClusterFault> {
-        if !reqwest::Url::parse(address).is_ok_and(|url| url.has_host()) {
-            let why = format!("\"{address}\" is not the address of a cluster, such as http://127.0.0.1:8080");
+    /// A client for a cluster.
+    pub fn new(access: &Access) -> Result<Self, ClusterFault> {
+        let Access { address, token, trust } = access;
+        if !reqwest::Url::parse(address).is_ok_and(|url| url.scheme() == "https" && url.has_host()) {
+            let why = format!("\"{address}\" is not the address of a cluster, such as https://127.0.0.1:8080");
             return Err(ClusterFault::Refused(why));
         }
-        let http = built(reqwest::Client::builder())?;
-        let token = token.map(str::to_owned);
-        Ok(Self { http, address: address.trim_end_matches('/').to_owned(), token })
+        let builder = reqwest::Client::builder();
+        let builder = match trust {
+            Trust::Pinned(fingerprint) => {
+                builder.tls_backend_preconfigured(pinned(fingerprint).map_err(|error| machine(&error))?)
+            }
+            Trust::Authorities => builder,
+        };
+        Ok(Self { http: built(builder)?, address: address.trim_end_matches('/').to_owned(), token: token.clone() })
     }
 
     /// A client for the part of an engine that listens on a socket of this machine.
@@ -138,6 +156,9 @@ impl Client {
     }
 
     fn unreachable(&self, error: &reqwest::Error) -> ClusterFault {
+        if let Some(why) = untrusted(error) {
+            return ClusterFault::Untrusted { address: self.address.clone(), why };
+        }
         let mut why = error.to_string();
         let mut source = std::error::Error::source(error);
         while let Some(inner) = source {
@@ -178,7 +199,11 @@ fn built(builder: reqwest::ClientBuilder) -> Result<reqwest::Client, ClusterFaul
         .redirect(reqwest::redirect::Policy::none())
         .no_proxy()
         .build()
-        .map_err(|error| ClusterFault::Machine { what: "HTTP".to_owned(), why: error.to_string() })
+        .map_err(|error| machine(&error))
+}
+
+fn machine(error: &impl ToString) -> ClusterFault {
+    ClusterFault::Machine { what: "HTTP".to_owned(), why: error.to_string() }
 }
 
 fn read<T: DeserializeOwned>(path: &str, answer: &[u8]) -> Result<T, ClusterFault> {
@@ -261,20 +286,24 @@ mod tests {
         assert_eq!(segment("../a b/ü?"), "..%2Fa%20b%2F%C3%BC%3F");
     }
 
+    fn client(address: &str) -> Result<Client, ClusterFault> {
+        Client::new(&Access { address: address.to_owned(), token: None, trust: Trust::Authorities })
+    }
+
     #[test]
     fn what_is_no_address_is_refused_before_anything_is_sent() {
-        for words in ["runs", "", "127.0.0.1:8080", "file:///tmp"] {
-            assert!(matches!(Client::new(words, None), Err(ClusterFault::Refused(_))), "{words}");
+        for words in ["runs", "", "127.0.0.1:8080", "file:///tmp", "http://127.0.0.1:8080"] {
+            assert!(matches!(client(words), Err(ClusterFault::Refused(_))), "{words}");
         }
-        assert_eq!(Client::new("http://127.0.0.1:8080/", None).unwrap().address(), "http://127.0.0.1:8080");
+        assert_eq!(client("https://127.0.0.1:8080/").unwrap().address(), "https://127.0.0.1:8080");
     }
 
     #[test]
     fn a_cluster_that_is_not_there_is_named() {
-        let calls = Blocking::new(Client::new("http://127.0.0.1:1", None).unwrap()).unwrap();
+        let calls = Blocking::new(client("https://127.0.0.1:1").unwrap()).unwrap();
         let fault = calls.wait(|client| async move { client.head(&RunId::new("x")).await }).unwrap_err();
         assert!(
-            matches!(&fault, ClusterFault::Unreachable { address, .. } if address == "http://127.0.0.1:1"),
+            matches!(&fault, ClusterFault::Unreachable { address, .. } if address == "https://127.0.0.1:1"),
             "{fault}"
         );
     }

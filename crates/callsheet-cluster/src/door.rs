@@ -1,4 +1,4 @@
-//! The only port of a cluster. Whoever comes shows the token: the engine, workers and clients.
+//! The ports of a cluster: one for workers and clients, and one for the engine. Whoever comes shows the token.
 
 use std::sync::Arc;
 
@@ -62,7 +62,12 @@ pub(crate) struct Door {
     pub endpoint: Endpoint,
 }
 
-/// Everything that can be called.
+/// What the engine calls.
+pub(crate) fn engine_router(door: Door) -> Router {
+    behind(door, Router::new().fallback(engine))
+}
+
+/// What workers and clients call.
 pub(crate) fn router(door: Door) -> Router {
     let mut router = Router::new()
         .route(&format!("/{TAKE}"), post(take))
@@ -79,8 +84,11 @@ pub(crate) fn router(door: Door) -> Router {
     for service in [RUN, INDEX, BLOBS] {
         router = router.route(&format!("/{service}/{{*rest}}"), post(relay));
     }
+    behind(door, router)
+}
+
+fn behind(door: Door, router: Router<Door>) -> Router {
     router
-        .fallback(engine)
         .layer(DefaultBodyLimit::max(LONGEST))
         .layer(middleware::from_fn_with_state(door.clone(), let_in))
         .with_state(door)

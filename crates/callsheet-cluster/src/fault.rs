@@ -20,6 +20,17 @@ pub enum ClusterFault {
          token into CALLSHEET_CLUSTER_TOKEN"
     )]
     NoEntry(String),
+    /// Whoever answers has not the certificate that was expected. Whoever calls needs its fingerprint.
+    #[error(
+        "the certificate of the cluster at {address} is not trusted here: {why}; put its fingerprint, which `callsheet cluster up` \
+         prints, into CALLSHEET_CLUSTER_CERTIFICATE"
+    )]
+    Untrusted {
+        /// Its address.
+        address: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// The token has not the right to do this. The message says which.
     #[error("{0}")]
     NoRight(String),
@@ -46,6 +57,13 @@ pub enum ClusterFault {
         /// What the system says.
         why: String,
     },
+}
+
+impl ClusterFault {
+    /// Whether a worker that asks again hears the same until a person has done something.
+    pub(crate) fn is_final(&self) -> bool {
+        matches!(self, Self::NoEntry(_) | Self::Untrusted { .. } | Self::Replaced)
+    }
 }
 
 impl From<ClusterFault> for StoreFault {

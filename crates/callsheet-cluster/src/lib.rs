@@ -23,9 +23,11 @@ mod remote;
 mod rights;
 mod serve;
 mod summary;
+mod tls;
 mod worker;
 
 pub use calls::Offer;
+pub use client::Access;
 pub use desk::WorkerView;
 pub use engine::{Engine, Installed, LICENCE, Sockets, installed};
 pub use fault::ClusterFault;
@@ -34,4 +36,5 @@ pub use limits::WorkerSlots;
 pub use live::WorkerTexts;
 pub use remote::RemoteStore;
 pub use serve::{Serving, serve};
+pub use tls::{Certificate, Fingerprint, Trust};
 pub use worker::{Worker, work};

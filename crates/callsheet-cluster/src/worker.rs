@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::blobs::BlobFolder;
 use crate::calls::{Done, Job, Key, Lease, Offer, Take, Taken, Unperformed};
-use crate::client::Client;
+use crate::client::{Access, Client};
 use crate::door::{DONE, LEAVE, TAKE};
 use crate::fault::ClusterFault;
 use crate::host::{Host, Project};
@@ -24,10 +24,8 @@ const GOODBYE: Duration = Duration::from_secs(1);
 
 /// What a worker is given.
 pub struct Worker {
-    /// The address of the cluster.
-    pub address: String,
-    /// Its token.
-    pub token: String,
+    /// How the cluster is reached.
+    pub access: Access,
     /// A name of this worker. A process that starts again takes it over from the one before.
     pub name: String,
     /// A name that no other process has, the one of `slots`.
@@ -68,10 +66,10 @@ struct Hands {
 /// Works until `stop`. `ready` is called when the dispatcher has answered for the first time.
 ///
 /// # Errors
-/// The token is wrong, or another worker has taken over the name.
+/// The certificate or the token is wrong, or another worker has taken over the name.
 pub async fn work(worker: Worker, ready: impl FnOnce(), stop: CancellationToken) -> Result<(), ClusterFault> {
-    let Worker { address, token, name, process, offer, slots, texts, blobs, project } = worker;
-    let client = Client::new(&address, Some(&token))?;
+    let Worker { access, name, process, offer, slots, texts, blobs, project } = worker;
+    let client = Client::new(&access)?;
     let host = Host::new(client.clone(), Arc::new(BlobFolder::new(&blobs)), project);
     let speaks = AbortOnDrop(tokio::spawn(texts.clone().speak(client.clone(), process.clone())));
     let hands = Arc::new(Hands { host, texts, process: process.clone(), live: Mutex::default() });
@@ -90,7 +88,7 @@ pub async fn work(worker: Worker, ready: impl FnOnce(), stop: CancellationToken)
                 drop.iter().for_each(|key| hands.drop_work(key));
                 begin.into_iter().for_each(|(job, number)| hands.begin(job, number));
             }
-            Err(fault @ (ClusterFault::NoEntry(_) | ClusterFault::Replaced)) => return Err(fault),
+            Err(fault) if fault.is_final() => return Err(fault),
             Err(fault) => {
                 tracing::debug!(%fault, "the dispatcher does not respond");
                 tokio::select! {

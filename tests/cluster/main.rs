@@ -25,10 +25,10 @@ use crate::support::killed::CASES;
 
 /// A test and its name.
 ///
-/// covers: 15.1, 15.2, 15.3, 15.4, 15.5, 15.8, 15.9, 15.10, 15.11, 15.12, 15.13, 15.14, 15.15, 15.16, 15.17
+/// covers: 15.1, 15.2, 15.3, 15.4, 15.5, 15.8, 15.9, 15.10, 15.11, 15.12, 15.13, 15.14, 15.15, 15.16, 15.17, 15.18, 15.19
 type Test = (&'static str, fn(&Path));
 
-const TESTS: [Test; 22] = [
+const TESTS: [Test; 23] = [
     ("an_approved_sheet_ends_as_it_does_locally", same::an_approved_sheet),
     ("a_template_ends_as_it_does_locally", same::a_template),
     ("a_late_result_of_an_earlier_attempt_is_refused", same::a_late_result),
@@ -38,6 +38,7 @@ const TESTS: [Test; 22] = [
     ("a_command_of_a_lost_worker_is_not_run_again", workers::a_lost_command),
     ("a_worker_that_comes_takes_its_share", workers::an_added_worker),
     ("the_slots_of_a_provider_hold_over_workers", workers::common_slots),
+    ("a_worker_of_another_version_gets_no_work", workers::an_old_worker),
     ("whoever_has_not_the_token_is_refused", workers::an_unknown_token),
     ("nobody_is_talked_to_who_has_another_certificate", workers::another_certificate),
     ("an_edit_of_the_file_is_given_with_an_answer", control::an_edited_file),

@@ -219,3 +219,22 @@ pub fn another_certificate(engine: &Path) {
         assert!(!answer.starts_with(b"HTTP"), "{}", String::from_utf8_lossy(&answer));
     }
 }
+
+/// A worker that was installed before the cluster gets no work, and hears what to do.
+pub fn an_old_worker(engine: &Path) {
+    let cluster = Cluster::start(counting(1, 10, 2), engine, 1);
+    let asks = |versions: serde_json::Value| {
+        let offer = json!({ "providers": [], "tools": null, "changes": true, "at_once": 4 });
+        let asks = json!({ "name": "other", "process": "other", "offer": offer, "has": [], "versions": versions });
+        cluster.post(&cluster.token(), "work/take", &asks)
+    };
+    for versions in [json!(null), json!({ "log": 0, "messages": 1 }), json!({ "log": 1, "messages": 99 })] {
+        let answer = asks(versions);
+        assert!(answer.starts_with("HTTP/1.1 426") || answer.starts_with("HTTP/1.1 400"), "{answer}");
+        assert!(!cluster.workers().contains_key("other"), "{answer}");
+    }
+    let answer = asks(json!({ "log": 0, "messages": 1 }));
+    assert!(answer.contains("install the cluster's version here"), "{answer}");
+    let run = cluster.begin(&WORDS);
+    ends(&cluster, &run);
+}

@@ -23,6 +23,35 @@ pub(crate) const WORK: &str = "CallsheetWork";
 /// The service that stores texts.
 pub(crate) const BLOBS: &str = "CallsheetBlobs";
 
+/// The version of these messages. It grows when an older process would misread one; fields that it may leave out do not count.
+pub(crate) const MESSAGES: u32 = 1;
+
+/// What a process understands. Parts of a cluster work together only if it is the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Versions {
+    /// The version of log entries.
+    pub log: u32,
+    /// The version of the messages here.
+    pub messages: u32,
+}
+
+impl Versions {
+    /// Those of this process.
+    pub const OWN: Self = Self { log: callsheet_core::events::VERSION, messages: MESSAGES };
+
+    /// What a worker with these versions hears. `None` if it may work.
+    pub fn refusal(self) -> Option<String> {
+        let Self { log, messages } = self;
+        (self != Self::OWN).then(|| {
+            format!(
+                "the cluster and this worker are not the same version of Callsheet (records {} and {log}, messages {MESSAGES} and \
+                 {messages}); install the cluster's version here, and start the worker again",
+                Self::OWN.log
+            )
+        })
+    }
+}
+
 /// What a run has recorded, without the entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Head {
@@ -38,6 +67,9 @@ pub(crate) struct Head {
     /// Whether it is new and waits to be told to go on.
     #[serde(default)]
     pub rests: bool,
+    /// The version of its newest entries.
+    #[serde(default)]
+    pub log: u32,
 }
 
 /// What is given to a run.
@@ -173,6 +205,9 @@ pub(crate) struct Take {
     /// Its slots of providers.
     #[serde(default)]
     pub slots: OwnSlots,
+    /// What it understands.
+    #[serde(default)]
+    pub versions: Versions,
 }
 
 /// What a worker has to do from now on.
@@ -214,6 +249,24 @@ pub(crate) struct Grant {
     /// The only task that may. `None` stands for the project.
     #[serde(default)]
     pub only: Option<(RunId, Slug)>,
+}
+
+/// What is read of a part of a log that this process does not understand.
+#[derive(Debug, Deserialize)]
+pub(crate) struct NewerPages {
+    entries: Vec<NewerEntry>,
+}
+
+#[derive(Debug, Deserialize)]
+struct NewerEntry {
+    v: u32,
+}
+
+impl NewerPages {
+    /// The newest version in it.
+    pub fn version(&self) -> u32 {
+        self.entries.iter().map(|entry| entry.v).max().unwrap_or_default()
+    }
 }
 
 /// A part of a log.

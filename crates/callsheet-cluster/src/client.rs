@@ -4,14 +4,14 @@ use std::path::Path;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use callsheet_core::events::LogEntry;
+use callsheet_core::events::{LogEntry, VERSION};
 use callsheet_core::nouns::RunId;
 use reqwest::{RequestBuilder, Response, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-use crate::calls::{Answer, Head, Landing, Pages, RUN};
+use crate::calls::{Answer, Head, Landing, NewerPages, Pages, RUN};
 use crate::fault::ClusterFault;
 use crate::tls::{Trust, pinned, untrusted};
 
@@ -129,13 +129,6 @@ impl Client {
         self.call(&format!("{RUN}/{}/land", segment(run.as_str())), landing).await.map_err(|fault| named(fault, run))
     }
 
-    /// Gives something to a run. Returns when the engine has it, before the run has recorded it.
-    pub async fn send_landing(&self, run: &RunId, landing: &Landing) -> Result<(), ClusterFault> {
-        let path = format!("{RUN}/{}/land/send", segment(run.as_str()));
-        let _sent: serde_json::Value = self.call(&path, landing).await.map_err(|fault| named(fault, run))?;
-        Ok(())
-    }
-
     /// The state of a run.
     pub async fn head(&self, run: &RunId) -> Result<Head, ClusterFault> {
         self.ask(&format!("{RUN}/{}/head", segment(run.as_str()))).await.map_err(|fault| named(fault, run))
@@ -146,7 +139,9 @@ impl Client {
         let (mut entries, mut next) = (Vec::new(), from);
         loop {
             let path = format!("{RUN}/{}/pages", segment(run.as_str()));
-            let pages: Pages = self.call(&path, &next).await.map_err(|fault| named(fault, run))?;
+            let body = serde_json::to_vec(&next).unwrap_or_default();
+            let answer = self.call_bytes(&path, body, "application/json").await.map_err(|fault| named(fault, run))?;
+            let pages = read_pages(&path, &answer)?;
             entries.extend(pages.entries);
             match pages.next {
                 Some(page) => next = page,
@@ -180,6 +175,7 @@ impl Client {
             StatusCode::GONE => ClusterFault::NoRun(run()),
             StatusCode::CONFLICT => ClusterFault::RunExists(run()),
             StatusCode::LOCKED => ClusterFault::Replaced,
+            StatusCode::UPGRADE_REQUIRED => ClusterFault::OtherVersion(message),
             StatusCode::FORBIDDEN => ClusterFault::NoRight(message),
             StatusCode::UNAUTHORIZED => ClusterFault::NoEntry(self.address.clone()),
             StatusCode::NOT_FOUND | StatusCode::BAD_GATEWAY => {
@@ -211,6 +207,18 @@ fn read<T: DeserializeOwned>(path: &str, answer: &[u8]) -> Result<T, ClusterFaul
     let answer = if answer.is_empty() { b"null" } else { answer };
     serde_json::from_slice(answer)
         .map_err(|error| ClusterFault::Refused(format!("{path} answered something else: {error}")))
+}
+
+/// A part of a log. Entries of a newer version are told apart from damaged ones.
+fn read_pages(path: &str, answer: &[u8]) -> Result<Pages, ClusterFault> {
+    let pages = read::<Pages>(path, answer);
+    if pages.as_ref().is_ok_and(|pages| pages.entries.iter().all(|entry| entry.v <= VERSION)) {
+        return pages;
+    }
+    match read::<NewerPages>(path, answer).map(|newer| newer.version()) {
+        Ok(found) if found > VERSION => Err(ClusterFault::TooNew { found, known: VERSION }),
+        _ => pages,
+    }
 }
 
 /// The fault with the name of the run, which only the caller knows.
@@ -296,6 +304,23 @@ mod tests {
             assert!(matches!(client(words), Err(ClusterFault::Refused(_))), "{words}");
         }
         assert_eq!(client("https://127.0.0.1:8080/").unwrap().address(), "https://127.0.0.1:8080");
+    }
+
+    /// covers: 15.19
+    #[test]
+    fn a_log_of_a_newer_version_is_told_apart_from_a_damaged_one() {
+        let pages = |entry: serde_json::Value| {
+            let head = Head { position: 1, pages: 1, ..Head::default() };
+            serde_json::to_vec(&serde_json::json!({ "head": head, "entries": [entry], "next": null })).unwrap()
+        };
+        let newer = pages(serde_json::json!({ "v": VERSION + 1, "n": 1, "at": 1, "event": "garden_watered" }));
+        let fault = read_pages("pages", &newer).unwrap_err();
+        assert!(matches!(fault, ClusterFault::TooNew { found, known } if found == VERSION + 1 && known == VERSION));
+        let known =
+            serde_json::json!({ "v": VERSION + 1, "n": 1, "at": 1, "event": "run_waiting", "outcome": "complete" });
+        assert!(matches!(read_pages("pages", &pages(known)), Err(ClusterFault::TooNew { .. })));
+        let damaged = pages(serde_json::json!({ "v": VERSION, "n": 1, "at": 1, "event": "garden_watered" }));
+        assert!(matches!(read_pages("pages", &damaged), Err(ClusterFault::Refused(_))));
     }
 
     #[test]

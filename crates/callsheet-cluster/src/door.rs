@@ -121,6 +121,9 @@ async fn let_in(State(door): State<Door>, mut request: Request, next: Next) -> R
 }
 
 async fn take(State(door): State<Door>, Said(asks): Said<Take>) -> Response {
+    if let Some(words) = asks.versions.refusal() {
+        return (StatusCode::UPGRADE_REQUIRED, words).into_response();
+    }
     match door.placement.take(&asks).await {
         Ok(taken) => json(&taken),
         Err(_replaced) => (StatusCode::LOCKED, "another worker has this name").into_response(),

@@ -34,6 +34,17 @@ pub enum ClusterFault {
     /// The token has not the right to do this. The message says which.
     #[error("{0}")]
     NoRight(String),
+    /// The parts of the cluster are not one version of Callsheet. The message says what to do.
+    #[error("{0}")]
+    OtherVersion(String),
+    /// A newer Callsheet wrote the run.
+    #[error("{}", StoreFault::TooNew { found: *found, known: *known })]
+    TooNew {
+        /// The version of the record.
+        found: u32,
+        /// The newest version that this process knows.
+        known: u32,
+    },
     /// Another process has taken over the name of this worker.
     #[error("another worker has taken over the name of this one; give one of them another with --name")]
     Replaced,
@@ -62,7 +73,7 @@ pub enum ClusterFault {
 impl ClusterFault {
     /// Whether a worker that asks again hears the same until a person has done something.
     pub(crate) fn is_final(&self) -> bool {
-        matches!(self, Self::NoEntry(_) | Self::Untrusted { .. } | Self::Replaced)
+        matches!(self, Self::NoEntry(_) | Self::Untrusted { .. } | Self::OtherVersion(_) | Self::Replaced)
     }
 }
 
@@ -70,6 +81,7 @@ impl From<ClusterFault> for StoreFault {
     fn from(fault: ClusterFault) -> Self {
         match fault {
             ClusterFault::NoRun(run) => Self::NoRun(run),
+            ClusterFault::TooNew { found, known } => Self::TooNew { found, known },
             ClusterFault::NoRight(words) => Self::Refused(words),
             fault => Self::Remote(fault.to_string()),
         }

@@ -285,6 +285,16 @@ impl Listener for TlsListener {
     }
 }
 
+/// Serves what a test plays, and returns its address.
+#[cfg(test)]
+pub(crate) async fn played(certificate: Certificate, router: axum::Router) -> String {
+    let bound = TlsListener::bind(SocketAddr::from(([127, 0, 0, 1], 0)), certificate).await;
+    let Ok(listener) = bound else { return String::new() };
+    let address = format!("https://{}", listener.local);
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    address
+}
+
 #[cfg(test)]
 mod tests {
     use axum::Router;
@@ -294,11 +304,7 @@ mod tests {
     use crate::client::{Access, Client};
 
     async fn served(certificate: Certificate) -> String {
-        let listener = TlsListener::bind(SocketAddr::from(([127, 0, 0, 1], 0)), certificate).await.unwrap();
-        let address = format!("https://{}", listener.local);
-        let router = Router::new().route("/said", post(async || "true"));
-        tokio::spawn(async move { axum::serve(listener, router).await });
-        address
+        played(certificate, Router::new().route("/said", post(async || "true"))).await
     }
 
     async fn call(address: &str, trust: Trust) -> Result<bool, ClusterFault> {

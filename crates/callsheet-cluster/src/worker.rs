@@ -9,7 +9,7 @@ use callsheet_core::events::Event;
 use tokio_util::sync::CancellationToken;
 
 use crate::blobs::BlobFolder;
-use crate::calls::{Done, Job, Key, Lease, Offer, Take, Taken, Unperformed};
+use crate::calls::{Done, Job, Key, Lease, Offer, Take, Taken, Unperformed, Versions};
 use crate::client::{Access, Client};
 use crate::door::{DONE, LEAVE, TAKE};
 use crate::fault::ClusterFault;
@@ -77,7 +77,7 @@ pub async fn work(worker: Worker, ready: impl FnOnce(), stop: CancellationToken)
     loop {
         let has = hands.live().iter().map(|(key, live)| (key.clone(), live.number)).collect();
         let (name, process) = (name.clone(), process.clone());
-        let asks = Take { name, process, offer: offer.clone(), has, slots: slots.own() };
+        let asks = Take { name, process, offer: offer.clone(), has, slots: slots.own(), versions: Versions::OWN };
         let answer = tokio::select! {
             answer = client.call::<Taken>(TAKE, &asks) => answer,
             () = stop.cancelled() => break,
@@ -158,5 +158,58 @@ impl Hands {
             }
             tokio::time::sleep(AGAIN).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+    use axum::Router;
+    use axum::http::StatusCode;
+    use axum::routing::post;
+    use callsheet_core::nouns::{RunId, Settings, Slug};
+    use callsheet_runtime::grants::GrantedThing;
+    use callsheet_runtime::ports::Store;
+    use callsheet_runtime::services::Services;
+
+    use super::*;
+    use crate::tls::{Certificate, Trust, played};
+
+    struct Nothing;
+
+    #[async_trait]
+    impl Project for Nothing {
+        async fn services(&self, _: &RunId, _: &Settings, _: Arc<dyn Store>) -> Result<Services, String> {
+            Err("nothing is here".to_owned())
+        }
+
+        fn grant(&self, _: GrantedThing, _: Option<(RunId, Slug)>) -> Result<String, String> {
+            Err("nothing is here".to_owned())
+        }
+    }
+
+    /// covers: 15.19
+    #[tokio::test]
+    async fn a_worker_of_another_version_ends_with_the_words_of_the_cluster() {
+        let folder = tempfile::tempdir().unwrap();
+        let certificate = Certificate::own(&folder.path().join("own.pem")).unwrap();
+        let trust = Trust::Pinned(certificate.fingerprint());
+        let words = Versions { log: 0, messages: 0 }.refusal().unwrap();
+        assert!(words.contains("install the cluster's version here") && Versions::OWN.refusal().is_none());
+        let answer = (StatusCode::UPGRADE_REQUIRED, words.clone());
+        let address = played(certificate, Router::new().route("/work/take", post(async || answer))).await;
+        let access = Access { address, token: None, trust };
+        let worker = Worker {
+            slots: WorkerSlots::new(&access, "process").unwrap(),
+            access,
+            name: "old".to_owned(),
+            process: "process".to_owned(),
+            offer: Offer::default(),
+            texts: WorkerTexts::default(),
+            blobs: folder.path().to_owned(),
+            project: Arc::new(Nothing),
+        };
+        let ended = work(worker, || panic!("it was let in"), CancellationToken::new()).await;
+        assert!(matches!(ended, Err(ClusterFault::OtherVersion(heard)) if heard == words));
     }
 }

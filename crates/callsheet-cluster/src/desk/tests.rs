@@ -5,6 +5,7 @@ use callsheet_core::record::EffectKey;
 use tokio::task::JoinHandle;
 
 use super::*;
+use crate::calls::Versions;
 use crate::limits::OwnSlots;
 
 fn job(attempt: u64, needs: Needs) -> Job {
@@ -29,6 +30,7 @@ fn asks(process: &str, offer: &Offer, has: &[(Job, u32)]) -> Take {
         offer: offer.clone(),
         has,
         slots: OwnSlots::default(),
+        versions: Versions::OWN,
     }
 }
 

@@ -21,6 +21,7 @@ pub struct ClusterDoor {
     listen: SocketAddr,
     engine: SocketAddr,
     token: String,
+    workers: String,
     /// The files with a certificate from an authority and its key. `None` stands for the cluster's own.
     #[serde(default)]
     certificate: Option<(PathBuf, PathBuf)>,
@@ -49,9 +50,15 @@ impl ClusterDoor {
         let mut door = match Self::read(folder) {
             Some(door) => door,
             None => {
-                let token = callsheet_app::new_key()? + &callsheet_app::new_key()?;
+                let token = || Ok::<_, Failure>(callsheet_app::new_key()? + &callsheet_app::new_key()?);
                 let (one, other) = (bound()?, bound()?);
-                Self { listen: address_of(&one)?, engine: address_of(&other)?, token, certificate: None }
+                Self {
+                    listen: address_of(&one)?,
+                    engine: address_of(&other)?,
+                    token: token()?,
+                    workers: token()?,
+                    certificate: None,
+                }
             }
         };
         let ip = arguments.listen.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
@@ -97,9 +104,14 @@ impl ClusterDoor {
         format!("https://{}", SocketAddr::new(ip, self.listen.port()))
     }
 
-    /// The token.
+    /// The token of clients and the engine.
     pub fn token(&self) -> &str {
         &self.token
+    }
+
+    /// The token of workers.
+    pub fn worker_token(&self) -> &str {
+        &self.workers
     }
 
     /// What is shown to workers and clients.
@@ -158,21 +170,42 @@ pub fn engine_certificate(folder: &Path) -> PathBuf {
     folder.join("engine.pem")
 }
 
-/// How the cluster at this address is reached: by what the environment says, or as the project's own cluster, whose token is
-/// shown nowhere else.
+/// How a client reaches the cluster at this address: by what the environment says, or as the project's own cluster, whose
+/// token is shown nowhere else.
 ///
 /// # Errors
 /// The environment names something that is no fingerprint.
 pub fn access_to(address: &str, folder: &Path) -> Result<Access, Failure> {
+    access(address, own(address, folder), folder, ClusterDoor::token)
+}
+
+/// The same for a worker, and whether the folder is that of the cluster.
+///
+/// # Errors
+/// The environment names something that is no fingerprint.
+pub fn worker_access_to(address: &str, folder: &Path) -> Result<(Access, bool), Failure> {
+    let own = own(address, folder);
+    let is_here = own.is_some();
+    Ok((access(address, own, folder, ClusterDoor::worker_token)?, is_here))
+}
+
+/// The door of the cluster in this folder, if the address is that.
+fn own(address: &str, folder: &Path) -> Option<ClusterDoor> {
+    ClusterDoor::read(folder).filter(|door| door.address() == address.trim_end_matches('/'))
+}
+
+fn access(
+    address: &str,
+    own: Option<ClusterDoor>,
+    folder: &Path,
+    token: fn(&ClusterDoor) -> &str,
+) -> Result<Access, Failure> {
     let said = |name: &str| std::env::var(name).ok().map(|said| said.trim().to_owned()).filter(|said| !said.is_empty());
-    let own = ClusterDoor::read(folder).filter(|door| door.address() == address.trim_end_matches('/'));
-    let token = said(TOKEN).or_else(|| own.as_ref().map(|door| door.token.clone()));
+    let token = said(TOKEN).or_else(|| own.as_ref().map(|door| token(door).to_owned()));
     let trust = match (said(CERTIFICATE), own) {
         (Some(fingerprint), _) => {
-            let fingerprint = fingerprint.parse();
-            Trust::Pinned(
-                fingerprint.map_err(|fault: ClusterFault| Failure::usage(format!("{CERTIFICATE}: {fault}"), ""))?,
-            )
+            let wrong = |fault: ClusterFault| Failure::usage(format!("{CERTIFICATE}: {fault}"), "");
+            Trust::Pinned(fingerprint.parse().map_err(wrong)?)
         }
         (None, Some(door)) => door.access(folder)?.trust,
         (None, None) => Trust::Authorities,

@@ -12,6 +12,8 @@ pub enum ClusterCommand {
     Up(ClusterUpArgs),
     /// List the workers of this project's cluster, or of the one that --on names.
     Workers,
+    /// Print the token for workers on other machines. It lets nobody see or decide anything but the work that it gets.
+    Token,
     /// Fold runs for the engine and hand their tasks to workers. `cluster up` starts this.
     #[command(hide = true)]
     Dispatch,

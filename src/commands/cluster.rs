@@ -24,6 +24,15 @@ pub(super) fn cluster(setup: Setup, command: &ClusterCommand) -> Result<Exit, Fa
     match command {
         ClusterCommand::Up(arguments) => start(&setup, arguments),
         ClusterCommand::Workers => workers(&setup),
+        ClusterCommand::Token if setup.on.is_some() => Err(Failure::usage(
+            "the token is not sent to anybody",
+            "print it in the project of the cluster, without --on",
+        )),
+        ClusterCommand::Token => {
+            let door = ClusterDoor::of_project(&setup.cluster_folder())?;
+            super::print(&format!("{}\n", door.worker_token()))?;
+            Ok(Exit::Complete)
+        }
         ClusterCommand::Dispatch => super::worker::dispatcher(setup),
     }
 }
@@ -125,6 +134,9 @@ fn spawn(cluster: &Cluster<'_>, name: &str, words: &[String]) -> Result<Child, F
         .arg("-C")
         .arg(&cluster.setup.project)
         .args(words)
+        // They know this cluster by its folder, whatever this process was told of another one.
+        .env_remove(TOKEN)
+        .env_remove(CERTIFICATE)
         .stdin(Stdio::piped())
         .stdout(log.try_clone().map_err(failed)?)
         .stderr(log)
@@ -212,7 +224,9 @@ impl Cluster<'_> {
         tell!("The cluster is up, for you {who}, until you press Ctrl-C:");
         super::print(&format!("{address}\n"))?;
         if !is_here {
-            tell!("Elsewhere: {TOKEN}=… {CERTIFICATE}={certificate}");
+            tell!("Elsewhere: {CERTIFICATE}={certificate}");
+            let program = &self.setup.command;
+            tell!("{TOKEN} for people: {program} serve tokens add; for workers: {program} cluster token");
         }
         tell!("Next: {} --on {address} run \"…\"", self.setup.command);
         tell!("Its data and the messages of its processes are in {}", self.folder.display());

@@ -17,7 +17,7 @@ use callsheet_runtime::transport_policy::Slots;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Exit, Failure, OpenArgs, WorkerArgs};
-use crate::cluster_door::{ClusterDoor, access_to, keep_token};
+use crate::cluster_door::{ClusterDoor, keep_token, worker_access_to};
 use crate::config::TokenList;
 use crate::models::{Choice, Models, Tape, provider_settings, provider_slots};
 use crate::setup::Setup;
@@ -33,7 +33,9 @@ pub(super) fn worker(setup: Setup, arguments: &WorkerArgs) -> Result<Exit, Failu
     set_aside_left(&setup, &Notices);
     let process = callsheet_app::new_key()?;
     let folder = setup.cluster_folder();
-    let access = access_to(&arguments.at, &folder)?;
+    let (access, is_here) = worker_access_to(&arguments.at, &folder)?;
+    std::fs::create_dir_all(&folder)
+        .map_err(|error| Failure::internal(format!("can't use {}: {error}", folder.display()), ""))?;
     let failed = |fault: ClusterFault| Failure::usage(fault.to_string(), "");
     let slots = WorkerSlots::new(&access, &process).map_err(failed)?;
     let texts = WorkerTexts::default();
@@ -41,10 +43,11 @@ pub(super) fn worker(setup: Setup, arguments: &WorkerArgs) -> Result<Exit, Failu
         access,
         name: arguments.name.clone().unwrap_or_else(|| process.chars().take(6).collect()),
         process,
-        offer: offer(&setup, arguments),
+        offer: offer(&setup, arguments, is_here),
         slots: slots.clone(),
         texts: texts.clone(),
         blobs: folder.join(TEXTS),
+        is_here,
         project: Arc::new(Workplace { setup, slots: Slots::shared(Arc::new(slots)), texts, models: Mutex::default() }),
     };
     until_stopped(arguments.attached, async |stop| {
@@ -54,14 +57,14 @@ pub(super) fn worker(setup: Setup, arguments: &WorkerArgs) -> Result<Exit, Failu
     })
 }
 
-/// What this machine can do, as far as the flags allow it.
-fn offer(setup: &Setup, arguments: &WorkerArgs) -> Offer {
+/// What this machine can do, as far as the flags allow it. Changes are made where the cluster is.
+fn offer(setup: &Setup, arguments: &WorkerArgs, is_here: bool) -> Offer {
     let usable = usable(&provider_settings(&setup.config), &ProcessEnvironment);
     let is_wanted = |name: &String| arguments.providers.as_ref().is_none_or(|wanted| wanted.contains(name));
     Offer {
         providers: usable.into_iter().filter(is_wanted).collect(),
         tools: arguments.tools.clone(),
-        changes: !arguments.no_changes,
+        changes: is_here && !arguments.no_changes,
         at_once: usize::try_from(arguments.at_once).unwrap_or(1).max(1),
     }
 }
@@ -78,6 +81,7 @@ pub(super) fn dispatcher(setup: Setup) -> Result<Exit, Failure> {
         engine_listen: door.engine_listen(),
         engine_certificate: door.engine_certificate(&folder)?,
         token: door.token().to_owned(),
+        worker_token: door.worker_token().to_owned(),
         clients: Arc::new(TokenList::new(&setup.folders, &setup.project)),
         blobs: folder.join(TEXTS),
         slots: slots.clone(),

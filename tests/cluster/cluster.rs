@@ -131,6 +131,14 @@ impl Cluster {
         OwnWorker(child)
     }
 
+    /// A worker on another machine: another user's home, and a copy of the project elsewhere.
+    pub fn far_worker(&self, name: &str, elsewhere: &TestProject) -> OwnWorker {
+        let mut command = elsewhere.command(&["worker", "--at", &self.on, "--name", name]);
+        command.env("CALLSHEET_CLUSTER_TOKEN", self.worker_token());
+        command.env("CALLSHEET_CLUSTER_CERTIFICATE", &self.certificate);
+        OwnWorker(command.env("ACME_KEY", "key").stderr(Stdio::null()).spawn().unwrap())
+    }
+
     /// How much the workers do and did, by name.
     pub fn workers(&self) -> BTreeMap<String, (u64, u64)> {
         let listed = self.call(&["--json", "cluster", "workers"]);
@@ -157,6 +165,11 @@ impl Cluster {
     /// What everybody shows.
     pub fn token(&self) -> String {
         self.door()["token"].as_str().unwrap().to_owned()
+    }
+
+    /// What workers show.
+    pub fn worker_token(&self) -> String {
+        self.project.expect(0, &["cluster", "token"]).out.trim().to_owned()
     }
 
     /// Where the engine calls.

@@ -5,6 +5,7 @@
 mod cluster;
 mod control;
 mod faces;
+mod far;
 mod live;
 mod rights;
 mod same;
@@ -28,7 +29,7 @@ use crate::support::killed::CASES;
 /// covers: 15.1, 15.2, 15.3, 15.4, 15.5, 15.8, 15.9, 15.10, 15.11, 15.12, 15.13, 15.14, 15.15, 15.16, 15.17, 15.18, 15.19
 type Test = (&'static str, fn(&Path));
 
-const TESTS: [Test; 23] = [
+const TESTS: [Test; 25] = [
     ("an_approved_sheet_ends_as_it_does_locally", same::an_approved_sheet),
     ("a_template_ends_as_it_does_locally", same::a_template),
     ("a_late_result_of_an_earlier_attempt_is_refused", same::a_late_result),
@@ -39,6 +40,8 @@ const TESTS: [Test; 23] = [
     ("a_worker_that_comes_takes_its_share", workers::an_added_worker),
     ("the_slots_of_a_provider_hold_over_workers", workers::common_slots),
     ("a_worker_of_another_version_gets_no_work", workers::an_old_worker),
+    ("a_worker_elsewhere_gets_texts_from_the_dispatcher", far::without_the_folder),
+    ("a_worker_sees_only_runs_that_it_works_for", far::only_its_runs),
     ("whoever_has_not_the_token_is_refused", workers::an_unknown_token),
     ("nobody_is_talked_to_who_has_another_certificate", workers::another_certificate),
     ("an_edit_of_the_file_is_given_with_an_answer", control::an_edited_file),

@@ -1,4 +1,4 @@
-//! Texts by their hash, in a folder that all workers of a machine share.
+//! Texts by their hash, in a folder that the processes of a machine share.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -41,6 +41,12 @@ impl BlobFolder {
             })?;
         }
         Ok(())
+    }
+
+    /// Stores a text, also over a damaged file.
+    pub fn replace(&self, bytes: &[u8]) -> Result<(), StoreFault> {
+        let file = self.file(&BlobId::of(bytes));
+        self.write(&file, bytes).map_err(|error| fault(&file, &error))
     }
 
     pub fn get(&self, id: &BlobId) -> Result<Vec<u8>, StoreFault> {

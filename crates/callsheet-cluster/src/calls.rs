@@ -3,7 +3,7 @@
 
 use callsheet_app::Client;
 use callsheet_core::events::{Event, LogEntry};
-use callsheet_core::nouns::{RunId, Slug};
+use callsheet_core::nouns::{BlobId, RunId, Slug};
 use callsheet_core::record::EffectKey;
 use callsheet_runtime::driver::{Begun, Needs, Returned};
 use callsheet_runtime::grants::GrantedThing;
@@ -267,6 +267,35 @@ impl NewerPages {
     pub fn version(&self) -> u32 {
         self.entries.iter().map(|entry| entry.v).max().unwrap_or_default()
     }
+}
+
+/// What shows that a process works for a run: its leases there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Claim {
+    /// The run.
+    pub run: RunId,
+    /// The process.
+    pub process: String,
+    /// Attempts, and how often each was given out.
+    pub leases: Vec<(u64, u32)>,
+}
+
+/// A worker reads the record of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct ReadLog {
+    /// Its right to do so.
+    pub claim: Claim,
+    /// The first page.
+    pub from: u64,
+}
+
+/// A worker reads a text of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct GetText {
+    /// Its right to do so.
+    pub claim: Claim,
+    /// The text.
+    pub id: BlobId,
 }
 
 /// A part of a log.

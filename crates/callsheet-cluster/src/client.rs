@@ -136,12 +136,23 @@ impl Client {
 
     /// The entries of a run from a page on, and its state after them.
     pub async fn log(&self, run: &RunId, from: u64) -> Result<(Head, Vec<LogEntry>), ClusterFault> {
+        let path = format!("{RUN}/{}/pages", segment(run.as_str()));
+        self.pages(&path, run, from, |from| serde_json::to_vec(&from)).await
+    }
+
+    /// The same from another place, which is asked for each part with this body.
+    pub async fn pages(
+        &self,
+        path: &str,
+        run: &RunId,
+        from: u64,
+        body: impl Fn(u64) -> serde_json::Result<Vec<u8>>,
+    ) -> Result<(Head, Vec<LogEntry>), ClusterFault> {
         let (mut entries, mut next) = (Vec::new(), from);
         loop {
-            let path = format!("{RUN}/{}/pages", segment(run.as_str()));
-            let body = serde_json::to_vec(&next).unwrap_or_default();
-            let answer = self.call_bytes(&path, body, "application/json").await.map_err(|fault| named(fault, run))?;
-            let pages = read_pages(&path, &answer)?;
+            let body = body(next).map_err(|error| ClusterFault::Refused(error.to_string()))?;
+            let answer = self.call_bytes(path, body, "application/json").await.map_err(|fault| named(fault, run))?;
+            let pages = read_pages(path, &answer)?;
             entries.extend(pages.entries);
             match pages.next {
                 Some(page) => next = page,
@@ -178,7 +189,7 @@ impl Client {
             StatusCode::UPGRADE_REQUIRED => ClusterFault::OtherVersion(message),
             StatusCode::FORBIDDEN => ClusterFault::NoRight(message),
             StatusCode::UNAUTHORIZED => ClusterFault::NoEntry(self.address.clone()),
-            StatusCode::NOT_FOUND | StatusCode::BAD_GATEWAY => {
+            StatusCode::NOT_FOUND | StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE => {
                 ClusterFault::Unreachable { address: self.address.clone(), why: format!("it is not ready ({message})") }
             }
             _ => ClusterFault::Refused(format!("the cluster at {} refused ({status}): {message}", self.address)),

@@ -16,12 +16,12 @@ use callsheet_runtime::services::Services;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::blobs::BlobFolder;
 use crate::calls::{Head, Job, Landed, Landing, Unperformed};
-use crate::client::Client;
 use crate::fault::ClusterFault;
 use crate::hosted_store::HostedStore;
+use crate::records::Records;
 use crate::summary::{is_news, started_at, summary};
+use crate::texts::Texts;
 
 /// How many folded runs a process keeps. Others are folded again when they are needed.
 const KEPT: usize = 256;
@@ -73,9 +73,9 @@ impl From<StoreFault> for HostFault {
 
 /// Folds runs in this process.
 pub(crate) struct Host {
-    client: Client,
-    pub blobs: Arc<BlobFolder>,
-    pub project: Arc<dyn Project>,
+    records: Records,
+    texts: Arc<Texts>,
+    project: Arc<dyn Project>,
     runs: Mutex<BTreeMap<RunId, Kept>>,
     uses: AtomicU64,
 }
@@ -110,13 +110,8 @@ impl Folded {
 }
 
 impl Host {
-    pub fn new(client: Client, blobs: Arc<BlobFolder>, project: Arc<dyn Project>) -> Self {
-        Self { client, blobs, project, runs: Mutex::default(), uses: AtomicU64::default() }
-    }
-
-    /// The calls to the engine.
-    pub fn client(&self) -> &Client {
-        &self.client
+    pub fn new(records: Records, texts: Arc<Texts>, project: Arc<dyn Project>) -> Self {
+        Self { records, texts, project, runs: Mutex::default(), uses: AtomicU64::default() }
     }
 
     /// Gives something to a run whose recorded state is `head`. `None` stands for a new run.
@@ -192,7 +187,7 @@ impl Host {
                 folded.services = services.map_err(|fault| HostFault::Refused(fault.to_string()))?;
                 folded.settings = (**settings).clone();
             }
-            Some(Asked::Undo { .. }) => store.set_log(self.client.log(id, 0).await?.1),
+            Some(Asked::Undo { .. }) => store.set_log(self.records.log(id, 0).await?.1),
             _ => {}
         }
         Ok(())
@@ -236,7 +231,7 @@ impl Host {
 
     /// Folds a run from its recorded log.
     async fn fold(&self, id: &RunId, store: &Arc<HostedStore>) -> Result<Folded, HostFault> {
-        let (head, entries) = self.client.log(id, 0).await?;
+        let (head, entries) = self.records.log(id, 0).await?;
         let (started_at, settings) = (started_at(&entries), settings_of(&entries));
         store.set_log(entries);
         let folded = self.begin(id, store, started_at, settings).await;
@@ -254,7 +249,7 @@ impl Host {
 
     /// Folds what was recorded since.
     async fn caught_up(&self, id: &RunId, store: &Arc<HostedStore>, mut known: Folded) -> Result<Folded, HostFault> {
-        let (head, entries) = self.client.log(id, known.pages).await?;
+        let (head, entries) = self.records.log(id, known.pages).await?;
         let settings = settings_of(&entries).filter(|settings| *settings != known.settings);
         known.run.catch_up(entries)?;
         (known.stamp, known.pages) = (head.stamp, head.pages);
@@ -301,7 +296,7 @@ impl Host {
             let oldest = unused.min_by_key(|(_, kept)| kept.last_use).map(|(id, _)| id.clone());
             oldest.map(|id| runs.remove(&id));
         }
-        let store = Arc::new(HostedStore::new(id, Arc::clone(&self.blobs)));
+        let store = Arc::new(HostedStore::new(id, Arc::clone(&self.texts)));
         let slot = Arc::new(AsyncMutex::new(Slot { store, folded: None }));
         runs.insert(id.clone(), Kept { slot: Arc::clone(&slot), last_use: now });
         slot

@@ -18,11 +18,14 @@ mod landings;
 mod limits;
 mod live;
 mod objects;
+mod own_work;
 mod placement;
+mod records;
 mod remote;
 mod rights;
 mod serve;
 mod summary;
+mod texts;
 mod tls;
 mod worker;
 

@@ -10,6 +10,7 @@ use callsheet_runtime::ports::{RunSummary, StoreFault};
 use restate_sdk::context::RequestTarget;
 use restate_sdk::prelude::*;
 
+use crate::blobs::BlobFolder;
 use crate::calls::{ALL, Answer, Head, INDEX, Job, Landed, Landing, Pages, WORK};
 use crate::desk::End;
 use crate::host::{Host, HostFault};
@@ -213,18 +214,18 @@ impl WorkService {
 }
 
 /// The texts.
-pub(crate) struct BlobsService(pub Arc<Host>);
+pub(crate) struct BlobsService(pub BlobFolder);
 
 #[restate_sdk::service(name = "CallsheetBlobs", client_visibility = "pub(crate)", journal_retention = "0s")]
 impl BlobsService {
     #[handler]
     async fn put(&self, _ctx: Context<'_>, bytes: Vec<u8>) -> Result<Json<BlobId>, HandlerError> {
-        Ok(Json(self.0.blobs.put(&bytes)?))
+        Ok(Json(self.0.put(&bytes)?))
     }
 
     #[handler]
     async fn get(&self, _ctx: Context<'_>, Json(id): Json<BlobId>) -> Result<Vec<u8>, HandlerError> {
-        match self.0.blobs.get(&id) {
+        match self.0.get(&id) {
             Err(fault @ StoreFault::NoBlob(_)) => Err(refused(410, fault.to_string())),
             read => Ok(read?),
         }

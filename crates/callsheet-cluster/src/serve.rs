@@ -16,6 +16,8 @@ use crate::fault::ClusterFault;
 use crate::host::{Host, Project};
 use crate::objects::{BlobsService, RunObject, RunsObject, WorkService};
 use crate::placement::Placement;
+use crate::records::Records;
+use crate::texts::Texts;
 use crate::tls::{Certificate, TlsListener};
 
 /// What a dispatcher is given.
@@ -31,8 +33,10 @@ pub struct Serving {
     pub engine_listen: SocketAddr,
     /// What it shows there, which the engine was started with.
     pub engine_certificate: Certificate,
-    /// What everybody shows.
+    /// What clients and the engine show.
     pub token: String,
+    /// What workers show.
+    pub worker_token: String,
     /// Those with tokens of their own.
     pub clients: Arc<dyn Clients>,
     /// The folder with the texts of all runs.
@@ -49,20 +53,32 @@ pub struct Serving {
 /// The address cannot be used, or the engine does not respond.
 pub async fn serve(serving: Serving, ready: impl FnOnce(), stop: CancellationToken) -> Result<(), ClusterFault> {
     let Serving { listen, certificate, engine_listen, engine_certificate, .. } = serving;
-    let Serving { engine, token, clients, blobs, slots, project, .. } = serving;
+    let Serving { engine, token, worker_token, clients, blobs, slots, project, .. } = serving;
     let sockets = Sockets::of(&engine)?;
     let client = sockets.runs()?;
-    let host = Arc::new(Host::new(client.clone(), Arc::new(BlobFolder::new(&blobs)), Arc::clone(&project)));
+    let (texts, records) = (Arc::new(Texts::here(&blobs)), Records::Engine(client.clone()));
+    let host = Arc::new(Host::new(records, texts, Arc::clone(&project)));
+    let blobs = BlobFolder::new(&blobs);
     let placement = Placement::new(client, slots);
     let endpoint = Endpoint::builder()
-        .bind(RunObject(Arc::clone(&host)))
+        .bind(RunObject(host))
         .bind(RunsObject)
         .bind(WorkService(Arc::clone(&placement)))
-        .bind(BlobsService(host))
+        .bind(BlobsService(blobs.clone()))
         .build();
     let for_engine = TlsListener::bind(engine_listen, engine_certificate).await?;
     let listener = TlsListener::bind(listen, certificate).await?;
-    let door = Door { token: token.as_str().into(), clients, placement, project, streams: Arc::default(), endpoint };
+    let door = Door {
+        token: token.as_str().into(),
+        worker_token: worker_token.into(),
+        clients,
+        placement,
+        project,
+        streams: Arc::default(),
+        blobs,
+        named: Arc::default(),
+        endpoint,
+    };
     let called = engine_router(door.clone());
     let called = tokio::spawn(async move { axum::serve(for_engine, called).await });
     let served = tokio::spawn(async move { axum::serve(listener, router(door)).await });

@@ -1,21 +1,22 @@
 //! A process that performs effects. It asks the dispatcher for work, and keeps a result until the dispatcher has taken it.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use callsheet_core::events::Event;
 use tokio_util::sync::CancellationToken;
 
-use crate::blobs::BlobFolder;
-use crate::calls::{Done, Job, Key, Lease, Offer, Take, Taken, Unperformed, Versions};
+use crate::calls::{Done, Job, Lease, Offer, Take, Taken, Unperformed, Versions};
 use crate::client::{Access, Client};
 use crate::door::{DONE, LEAVE, TAKE};
 use crate::fault::ClusterFault;
 use crate::host::{Host, Project};
 use crate::limits::WorkerSlots;
 use crate::live::WorkerTexts;
+use crate::own_work::OwnWork;
+use crate::records::Records;
+use crate::texts::Texts;
 
 /// How long a worker waits before it calls a dispatcher again that does not respond.
 const AGAIN: Duration = Duration::from_millis(300);
@@ -36,16 +37,12 @@ pub struct Worker {
     pub slots: WorkerSlots,
     /// What its calls stream, which its services tell.
     pub texts: WorkerTexts,
-    /// The folder with the texts of all runs.
+    /// The folder with the texts of runs.
     pub blobs: PathBuf,
+    /// Whether that is the folder of the cluster. Otherwise texts come from the dispatcher, and go there.
+    pub is_here: bool,
     /// Models, tools and the project.
     pub project: Arc<dyn Project>,
-}
-
-/// Work in progress, or with a result that the dispatcher has not taken yet.
-struct Live {
-    number: u32,
-    cancel: CancellationToken,
 }
 
 struct AbortOnDrop(tokio::task::JoinHandle<()>);
@@ -57,10 +54,10 @@ impl Drop for AbortOnDrop {
 }
 
 struct Hands {
+    client: Client,
     host: Host,
     texts: WorkerTexts,
-    process: String,
-    live: Mutex<BTreeMap<Key, Live>>,
+    own: Arc<OwnWork>,
 }
 
 /// Works until `stop`. `ready` is called when the dispatcher has answered for the first time.
@@ -68,14 +65,16 @@ struct Hands {
 /// # Errors
 /// The certificate or the token is wrong, or another worker has taken over the name.
 pub async fn work(worker: Worker, ready: impl FnOnce(), stop: CancellationToken) -> Result<(), ClusterFault> {
-    let Worker { access, name, process, offer, slots, texts, blobs, project } = worker;
+    let Worker { access, name, process, offer, slots, texts, blobs, is_here, project } = worker;
     let client = Client::new(&access)?;
-    let host = Host::new(client.clone(), Arc::new(BlobFolder::new(&blobs)), project);
+    let own = Arc::new(OwnWork::new(&process));
+    let kept = if is_here { Texts::here(&blobs) } else { Texts::far(&blobs, client.clone(), Arc::clone(&own))? };
+    let host = Host::new(Records::Dispatcher(client.clone(), Arc::clone(&own)), Arc::new(kept), project);
     let speaks = AbortOnDrop(tokio::spawn(texts.clone().speak(client.clone(), process.clone())));
-    let hands = Arc::new(Hands { host, texts, process: process.clone(), live: Mutex::default() });
+    let hands = Arc::new(Hands { client: client.clone(), host, texts, own });
     let mut ready = Some(ready);
     loop {
-        let has = hands.live().iter().map(|(key, live)| (key.clone(), live.number)).collect();
+        let has = hands.own.all();
         let (name, process) = (name.clone(), process.clone());
         let asks = Take { name, process, offer: offer.clone(), has, slots: slots.own(), versions: Versions::OWN };
         let answer = tokio::select! {
@@ -85,7 +84,7 @@ pub async fn work(worker: Worker, ready: impl FnOnce(), stop: CancellationToken)
         match answer {
             Ok(Taken { begin, drop }) => {
                 ready.take().into_iter().for_each(|ready| ready());
-                drop.iter().for_each(|key| hands.drop_work(key));
+                drop.iter().for_each(|key| hands.own.cancel(key));
                 begin.into_iter().for_each(|(job, number)| hands.begin(job, number));
             }
             Err(fault) if fault.is_final() => return Err(fault),
@@ -105,20 +104,9 @@ pub async fn work(worker: Worker, ready: impl FnOnce(), stop: CancellationToken)
 }
 
 impl Hands {
-    fn live(&self) -> MutexGuard<'_, BTreeMap<Key, Live>> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn drop_work(&self, key: &Key) {
-        let dropped = self.live().remove(key);
-        dropped.inspect(|live| live.cancel.cancel());
-    }
-
     fn begin(self: &Arc<Self>, job: Job, number: u32) {
         let key = job.key();
-        let cancel = CancellationToken::new();
-        let before = self.live().insert(key.clone(), Live { number, cancel: cancel.clone() });
-        before.inspect(|live| live.cancel.cancel());
+        let cancel = self.own.begin(key.clone(), number);
         let hands = Arc::clone(self);
         tokio::spawn(async move {
             let performed = tokio::spawn({
@@ -130,10 +118,7 @@ impl Hands {
                 .unwrap_or_else(|error| Err(Unperformed { begun: true, why: format!("the work crashed: {error}") }));
             hands.texts.ended(&job.run, &job.effect);
             hands.give(job, number, result, &cancel).await;
-            let mut live = hands.live();
-            if live.get(&key).is_some_and(|live| live.number == number) {
-                live.remove(&key);
-            }
+            hands.own.end(&key, number);
         });
     }
 
@@ -145,10 +130,10 @@ impl Hands {
         result: Result<Option<Vec<Event>>, Unperformed>,
         cancel: &CancellationToken,
     ) {
-        let lease = Lease { process: self.process.clone(), number };
+        let lease = Lease { process: self.own.process.clone(), number };
         let done = Done { job, lease, result };
         while !cancel.is_cancelled() {
-            match self.host.client().call::<bool>(DONE, &done).await {
+            match self.client.call::<bool>(DONE, &done).await {
                 Ok(true) => return,
                 Ok(false) => {
                     tracing::info!(run = %done.job.run, attempt = done.job.attempt, "a late result was refused");
@@ -207,6 +192,7 @@ mod tests {
             offer: Offer::default(),
             texts: WorkerTexts::default(),
             blobs: folder.path().to_owned(),
+            is_here: true,
             project: Arc::new(Nothing),
         };
         let ended = work(worker, || panic!("it was let in"), CancellationToken::new()).await;

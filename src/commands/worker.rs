@@ -3,17 +3,22 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use async_trait::async_trait;
 use callsheet_app::Host;
-use callsheet_cluster::{ClusterFault, Offer, Project, Serving, Worker, WorkerSlots, WorkerTexts, serve, work};
-use callsheet_core::nouns::{RunId, Settings, Slug};
+use callsheet_cluster::{
+    Checkout, ClusterFault, Offer, Place, Project, ProjectFiles, Serving, Worker, WorkerSlots, WorkerTexts, serve, work,
+};
+use callsheet_core::nouns::{BlobId, RunId, Settings, Slug};
 use callsheet_models::config::{ProcessEnvironment, usable};
 use callsheet_runtime::grants::GrantedThing;
+use callsheet_runtime::paths::{OWN_FOLDER, create_private_folder, seen_files};
 use callsheet_runtime::ports::{Observer, Store, Unattended};
 use callsheet_runtime::services::Services;
 use callsheet_runtime::transport_policy::Slots;
+use callsheet_runtime::trust::Trusted;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Exit, Failure, OpenArgs, WorkerArgs};
@@ -34,20 +39,20 @@ pub(super) fn worker(setup: Setup, arguments: &WorkerArgs) -> Result<Exit, Failu
     let process = callsheet_app::new_key()?;
     let folder = setup.cluster_folder();
     let (access, is_here) = worker_access_to(&arguments.at, &folder)?;
-    std::fs::create_dir_all(&folder)
-        .map_err(|error| Failure::internal(format!("can't use {}: {error}", folder.display()), ""))?;
     let failed = |fault: ClusterFault| Failure::usage(fault.to_string(), "");
     let slots = WorkerSlots::new(&access, &process).map_err(failed)?;
     let texts = WorkerTexts::default();
+    let name = arguments.name.clone().unwrap_or_else(|| process.chars().take(6).collect());
+    let place =
+        if is_here { Place::Here(folder.join(TEXTS)) } else { Place::Elsewhere(elsewhere(&setup, arguments, &name)?) };
     let worker = Worker {
         access,
-        name: arguments.name.clone().unwrap_or_else(|| process.chars().take(6).collect()),
+        name,
         process,
         offer: offer(&setup, arguments, is_here),
         slots: slots.clone(),
         texts: texts.clone(),
-        blobs: folder.join(TEXTS),
-        is_here,
+        place,
         project: Arc::new(Workplace { setup, slots: Slots::shared(Arc::new(slots)), texts, models: Mutex::default() }),
     };
     until_stopped(arguments.attached, async |stop| {
@@ -55,6 +60,15 @@ pub(super) fn worker(setup: Setup, arguments: &WorkerArgs) -> Result<Exit, Failu
         let ready = move || tell!("the worker {name} works for {at}");
         work(worker, ready, stop).await
     })
+}
+
+/// The folder for what comes from a cluster elsewhere. Each worker has its own.
+fn elsewhere(setup: &Setup, arguments: &WorkerArgs, name: &str) -> Result<PathBuf, Failure> {
+    let id = BlobId::of(format!("{} {name}", arguments.at).as_bytes());
+    let folder = setup.project.join(OWN_FOLDER).join("worker").join(&id.as_str()[..16]);
+    let made = create_private_folder(&folder);
+    made.map_err(|error| Failure::internal(format!("can't use {}: {error}", folder.display()), ""))?;
+    Ok(folder)
 }
 
 /// What this machine can do, as far as the flags allow it. Changes are made where the cluster is.
@@ -65,6 +79,7 @@ fn offer(setup: &Setup, arguments: &WorkerArgs, is_here: bool) -> Offer {
         providers: usable.into_iter().filter(is_wanted).collect(),
         tools: arguments.tools.clone(),
         changes: is_here && !arguments.no_changes,
+        here: is_here,
         at_once: usize::try_from(arguments.at_once).unwrap_or(1).max(1),
     }
 }
@@ -142,22 +157,47 @@ impl Workplace {
         Ok(Arc::clone(lock().entry(name.to_owned()).or_insert(models)))
     }
 
-    async fn built(&self, run: &RunId, settings: &Settings, store: Arc<dyn Store>) -> Result<Services, Failure> {
+    async fn built(
+        &self,
+        run: &RunId,
+        settings: &Settings,
+        store: Arc<dyn Store>,
+        checkout: Option<&Checkout>,
+    ) -> Result<Services, Failure> {
+        let copy = checkout.map(|Checkout { folder, trusted }| Setup {
+            project: folder.clone(),
+            vouched: Some(Trusted::in_copy(folder, trusted)),
+            templates: OnceLock::new(),
+            ..self.setup.clone()
+        });
+        let setup = copy.as_ref().unwrap_or(&self.setup);
         let observer: Arc<dyn Observer> = self.texts.observer(run, Arc::new(Notices));
         let open = OpenArgs::default();
         let Some(name) = &settings.model else {
-            return without_model(&self.setup, observer, store, run, settings, &open);
+            return without_model(setup, observer, store, run, settings, &open);
         };
         let models = self.models(name).await?;
         let parts = Parts { store, attendance: Arc::new(Unattended), observer, models, slots: BTreeMap::new(), open };
-        Ok(Services { slots: self.slots.clone(), ..services(&self.setup, run, settings, parts)? })
+        Ok(Services { slots: self.slots.clone(), ..services(setup, run, settings, parts)? })
     }
 }
 
 #[async_trait]
 impl Project for Workplace {
-    async fn services(&self, run: &RunId, settings: &Settings, store: Arc<dyn Store>) -> Result<Services, String> {
-        self.built(run, settings, store).await.map_err(|failure| format!("{}; {}", failure.what, failure.advice))
+    async fn services(
+        &self,
+        run: &RunId,
+        settings: &Settings,
+        store: Arc<dyn Store>,
+        checkout: Option<&Checkout>,
+    ) -> Result<Services, String> {
+        let built = self.built(run, settings, store, checkout).await;
+        built.map_err(|failure| format!("{}; {}", failure.what, failure.advice))
+    }
+
+    fn files(&self) -> ProjectFiles {
+        let root = &self.setup.project;
+        ProjectFiles { root: root.clone(), paths: seen_files(root), trusted: self.setup.trusted().below(root) }
     }
 
     fn grant(&self, what: GrantedThing, only: Option<(RunId, Slug)>) -> Result<String, String> {

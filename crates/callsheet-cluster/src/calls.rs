@@ -1,6 +1,8 @@
 //! What the parts of a cluster say to each other, as JSON. Every type here is a message that an older or newer process
 //! may have written: fields are only added, each with a default.
 
+use std::collections::BTreeMap;
+
 use callsheet_app::Client;
 use callsheet_core::events::{Event, LogEntry};
 use callsheet_core::nouns::{BlobId, RunId, Slug};
@@ -175,20 +177,34 @@ pub struct Offer {
     pub tools: Option<Vec<String>>,
     /// Whether it changes files of the project.
     pub changes: bool,
+    /// Whether it is where the project is. Others get nothing that may have effects there.
+    #[serde(default)]
+    pub here: bool,
     /// How much it does at the same time.
     pub at_once: usize,
 }
 
 impl Offer {
-    /// Whether it covers what an effect needs.
-    pub(crate) fn covers(&self, needs: &Needs) -> bool {
-        match needs {
+    /// Whether it covers what work needs.
+    pub(crate) fn covers(&self, job: &Job) -> bool {
+        if job.once && !self.here {
+            return false;
+        }
+        match &job.needs {
             Needs::Nothing => true,
             Needs::Provider(name) => self.providers.contains(name),
             Needs::Tool(name) => self.tools.as_ref().is_none_or(|tools| tools.contains(name)),
             Needs::Changes => self.changes,
         }
     }
+}
+
+/// What every version of a worker's question has.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Hello {
+    /// What it understands.
+    #[serde(default)]
+    pub versions: Versions,
 }
 
 /// A worker asks for work. It asks again and again, so this also says that it lives.
@@ -289,13 +305,35 @@ pub(crate) struct ReadLog {
     pub from: u64,
 }
 
-/// A worker reads a text of a run.
+/// A worker reads a text of a run, or a file of the project.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct GetText {
     /// Its right to do so.
     pub claim: Claim,
     /// The text.
     pub id: BlobId,
+}
+
+/// The files of the project at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Snapshot {
+    /// The name of its folder.
+    pub name: String,
+    /// The files, sorted by path.
+    pub files: Vec<SnapshotFile>,
+    /// What is trusted: hashes by path.
+    pub trusted: BTreeMap<String, String>,
+}
+
+/// A file of the project.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SnapshotFile {
+    /// Where it is below the root.
+    pub path: String,
+    /// Its content.
+    pub id: BlobId,
+    /// Whether it is a program.
+    pub runs: bool,
 }
 
 /// A part of a log.

@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 use subtle::ConstantTimeEq;
 
 use crate::blobs::BlobFolder;
-use crate::calls::{BLOBS, Claim, Done, GetText, Grant, INDEX, RUN, ReadLog, Take};
+use crate::calls::{BLOBS, Claim, Done, GetText, Grant, Hello, INDEX, RUN, ReadLog, Take};
 use crate::client::segment;
 use crate::fault::ClusterFault;
 use crate::host::Project;
@@ -27,6 +27,7 @@ use crate::live::{Spoken, Streams};
 use crate::placement::{Admission, Placement, Receipt};
 use crate::records::NamedTexts;
 use crate::rights::{needed, of_workers, stamped};
+use crate::snapshots::Snapshots;
 
 /// The longest body that is taken.
 const LONGEST: usize = 64 * 1024 * 1024;
@@ -44,6 +45,11 @@ pub(crate) const LOG: &str = "work/log";
 pub(crate) const TEXT: &str = "work/text";
 /// Where it gives a text: its claim as a line of JSON, then the text.
 pub(crate) const TEXTS: &str = "work/texts";
+
+/// Where it reads which files the project has now.
+pub(crate) const FILES: &str = "work/files";
+/// Where it reads one of them.
+pub(crate) const FILE: &str = "work/file";
 
 /// Where a client asks which workers there are.
 pub(crate) const WORKERS: &str = "workers";
@@ -74,6 +80,7 @@ pub(crate) struct Door {
     pub streams: Arc<Streams>,
     pub blobs: BlobFolder,
     pub named: Arc<NamedTexts>,
+    pub snapshots: Arc<Snapshots>,
     pub endpoint: Endpoint,
 }
 
@@ -92,6 +99,8 @@ pub(crate) fn router(door: Door) -> Router {
         .route(&format!("/{LOG}"), post(log))
         .route(&format!("/{TEXT}"), post(text))
         .route(&format!("/{TEXTS}"), post(give_text))
+        .route(&format!("/{FILES}"), post(files))
+        .route(&format!("/{FILE}"), post(file))
         .route(&format!("/{WORKERS}"), post(workers))
         .route(&format!("/{SPEAK}"), post(speak))
         .route(&format!("/{LOOK}"), post(look))
@@ -159,10 +168,16 @@ async fn let_in(State(door): State<Door>, mut request: Request, next: Next) -> R
     next.run(request).await
 }
 
-async fn take(State(door): State<Door>, Said(asks): Said<Take>) -> Response {
-    if let Some(words) = asks.versions.refusal() {
+async fn take(State(door): State<Door>, body: Bytes) -> Response {
+    // The question of another version may have another form.
+    let hello = serde_json::from_slice::<Hello>(&body).unwrap_or_default();
+    if let Some(words) = hello.versions.refusal() {
         return (StatusCode::UPGRADE_REQUIRED, words).into_response();
     }
+    let asks: Take = match serde_json::from_slice(&body) {
+        Ok(asks) => asks,
+        Err(error) => return (StatusCode::BAD_REQUEST, error.to_string()).into_response(),
+    };
     match door.placement.take(&asks).await {
         Ok(taken) => json(&taken),
         Err(_replaced) => (StatusCode::LOCKED, "another worker has this name").into_response(),
@@ -231,6 +246,29 @@ async fn give_text(State(door): State<Door>, body: Bytes) -> Response {
     match tokio::task::spawn_blocking(move || blobs.put(&bytes)).await {
         Ok(Ok(id)) => json(&id),
         Ok(Err(fault)) => (StatusCode::INSUFFICIENT_STORAGE, fault.to_string()).into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}
+
+async fn files(State(door): State<Door>, Said(claim): Said<Claim>) -> Response {
+    if let Err(refused) = admit(&door, &claim).await {
+        return refused;
+    }
+    let (project, snapshots) = (door.project, door.snapshots);
+    match tokio::task::spawn_blocking(move || snapshots.take(project.files())).await {
+        Ok(snapshot) => json(&snapshot),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}
+
+async fn file(State(door): State<Door>, Said(GetText { claim, id }): Said<GetText>) -> Response {
+    if let Err(refused) = admit(&door, &claim).await {
+        return refused;
+    }
+    let snapshots = door.snapshots;
+    match tokio::task::spawn_blocking(move || snapshots.read(&id)).await {
+        Ok(Some(bytes)) => bytes.into_response(),
+        Ok(None) => (StatusCode::GONE, "the file has changed").into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
     }
 }

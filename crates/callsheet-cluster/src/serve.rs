@@ -57,7 +57,7 @@ pub async fn serve(serving: Serving, ready: impl FnOnce(), stop: CancellationTok
     let sockets = Sockets::of(&engine)?;
     let client = sockets.runs()?;
     let (texts, records) = (Arc::new(Texts::here(&blobs)), Records::Engine(client.clone()));
-    let host = Arc::new(Host::new(records, texts, Arc::clone(&project)));
+    let host = Arc::new(Host::new(records, texts, Arc::clone(&project), None));
     let blobs = BlobFolder::new(&blobs);
     let placement = Placement::new(client, slots);
     let endpoint = Endpoint::builder()
@@ -77,6 +77,7 @@ pub async fn serve(serving: Serving, ready: impl FnOnce(), stop: CancellationTok
         streams: Arc::default(),
         blobs,
         named: Arc::default(),
+        snapshots: Arc::default(),
         endpoint,
     };
     let called = engine_router(door.clone());

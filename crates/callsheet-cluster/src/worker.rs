@@ -8,6 +8,7 @@ use callsheet_core::events::Event;
 use tokio_util::sync::CancellationToken;
 
 use crate::calls::{Done, Job, Lease, Offer, Take, Taken, Unperformed, Versions};
+use crate::checkouts::Checkouts;
 use crate::client::{Access, Client};
 use crate::door::{DONE, LEAVE, TAKE};
 use crate::fault::ClusterFault;
@@ -23,6 +24,15 @@ const AGAIN: Duration = Duration::from_millis(300);
 /// How long a worker that ends waits for the dispatcher.
 const GOODBYE: Duration = Duration::from_secs(1);
 
+/// Where a worker is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Where the project is, with the folder of all texts.
+    Here(PathBuf),
+    /// Elsewhere, with a folder for what comes from the dispatcher: texts, and the files of the project.
+    Elsewhere(PathBuf),
+}
+
 /// What a worker is given.
 pub struct Worker {
     /// How the cluster is reached.
@@ -37,10 +47,8 @@ pub struct Worker {
     pub slots: WorkerSlots,
     /// What its calls stream, which its services tell.
     pub texts: WorkerTexts,
-    /// The folder with the texts of runs.
-    pub blobs: PathBuf,
-    /// Whether that is the folder of the cluster. Otherwise texts come from the dispatcher, and go there.
-    pub is_here: bool,
+    /// Where it is.
+    pub place: Place,
     /// Models, tools and the project.
     pub project: Arc<dyn Project>,
 }
@@ -65,11 +73,17 @@ struct Hands {
 /// # Errors
 /// The certificate or the token is wrong, or another worker has taken over the name.
 pub async fn work(worker: Worker, ready: impl FnOnce(), stop: CancellationToken) -> Result<(), ClusterFault> {
-    let Worker { access, name, process, offer, slots, texts, blobs, is_here, project } = worker;
+    let Worker { access, name, process, offer, slots, texts, place, project } = worker;
     let client = Client::new(&access)?;
     let own = Arc::new(OwnWork::new(&process));
-    let kept = if is_here { Texts::here(&blobs) } else { Texts::far(&blobs, client.clone(), Arc::clone(&own))? };
-    let host = Host::new(Records::Dispatcher(client.clone(), Arc::clone(&own)), Arc::new(kept), project);
+    let (kept, checkouts) = match place {
+        Place::Here(folder) => (Texts::here(&folder), None),
+        Place::Elsewhere(folder) => (
+            Texts::far(&folder.join("texts"), client.clone(), Arc::clone(&own))?,
+            Some(Checkouts::new(&folder.join("files"), client.clone(), Arc::clone(&own))),
+        ),
+    };
+    let host = Host::new(Records::Dispatcher(client.clone(), Arc::clone(&own)), Arc::new(kept), project, checkouts);
     let speaks = AbortOnDrop(tokio::spawn(texts.clone().speak(client.clone(), process.clone())));
     let hands = Arc::new(Hands { client: client.clone(), host, texts, own });
     let mut ready = Some(ready);
@@ -148,6 +162,8 @@ impl Hands {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use async_trait::async_trait;
     use axum::Router;
     use axum::http::StatusCode;
@@ -158,14 +174,26 @@ mod tests {
     use callsheet_runtime::services::Services;
 
     use super::*;
+    use crate::checkouts::Checkout;
+    use crate::host::ProjectFiles;
     use crate::tls::{Certificate, Trust, played};
 
     struct Nothing;
 
     #[async_trait]
     impl Project for Nothing {
-        async fn services(&self, _: &RunId, _: &Settings, _: Arc<dyn Store>) -> Result<Services, String> {
+        async fn services(
+            &self,
+            _: &RunId,
+            _: &Settings,
+            _: Arc<dyn Store>,
+            _: Option<&Checkout>,
+        ) -> Result<Services, String> {
             Err("nothing is here".to_owned())
+        }
+
+        fn files(&self) -> ProjectFiles {
+            ProjectFiles { root: PathBuf::new(), paths: Vec::new(), trusted: BTreeMap::new() }
         }
 
         fn grant(&self, _: GrantedThing, _: Option<(RunId, Slug)>) -> Result<String, String> {
@@ -191,8 +219,7 @@ mod tests {
             process: "process".to_owned(),
             offer: Offer::default(),
             texts: WorkerTexts::default(),
-            blobs: folder.path().to_owned(),
-            is_here: true,
+            place: Place::Here(folder.path().to_owned()),
             project: Arc::new(Nothing),
         };
         let ended = work(worker, || panic!("it was let in"), CancellationToken::new()).await;

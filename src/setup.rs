@@ -20,7 +20,7 @@ use callsheet_store::SqliteStore;
 
 use crate::cli::{Cli, Failure};
 #[cfg(feature = "cluster")]
-use crate::cluster_door::{keep_token, token_for};
+use crate::cluster_door::access_to;
 use crate::config::{Config, ConfigFault, Folders, GrantList, Setting, Sources, Trust};
 use crate::host::Program;
 use crate::models::{provider_settings, secrets};
@@ -50,6 +50,8 @@ pub struct Setup {
     pub command: String,
     /// The templates of all layers, which are read once.
     pub templates: OnceLock<Arc<LoadedTemplates>>,
+    /// What is trusted in a copy of a project. `None` stands for what this user trusts.
+    pub vouched: Option<Trusted>,
     /// The cluster whose runs are used instead of those of this machine.
     #[cfg(feature = "cluster")]
     pub on: Option<Arc<RemoteStore>>,
@@ -116,6 +118,7 @@ impl Setup {
             verbose: cli.verbose,
             command,
             templates,
+            vouched: None,
             #[cfg(feature = "cluster")]
             on: remote(cli, &cluster)?,
         })
@@ -131,7 +134,7 @@ impl Setup {
 
     /// The project files that this user trusts.
     pub fn trusted(&self) -> Trusted {
-        Trust::load(&self.folders).trusted()
+        self.vouched.clone().unwrap_or_else(|| Trust::load(&self.folders).trusted())
     }
 
     /// The permissions that this user granted for longer than one answer.
@@ -269,9 +272,7 @@ fn on_words(cli: &Cli) -> String {
 #[cfg(feature = "cluster")]
 fn remote(cli: &Cli, folder: &std::path::Path) -> Result<Option<Arc<RemoteStore>>, Failure> {
     let Some(address) = cli.on.as_deref() else { return Ok(None) };
-    let token = token_for(address, folder);
-    token.iter().for_each(|token| keep_token(token));
-    let remote = RemoteStore::new(address, token.as_deref());
+    let remote = RemoteStore::new(&access_to(address, folder)?);
     remote.map(|remote| Some(Arc::new(remote))).map_err(|fault| Failure::usage(fault.to_string(), ""))
 }
 

@@ -19,7 +19,7 @@ pub struct Cli {
     #[arg(long, short = 'C', global = true, value_name = "DIR")]
     pub project: Option<PathBuf>,
 
-    /// Use the runs of the cluster at this address, such as http://127.0.0.1:8080, instead of those of this machine.
+    /// Use the runs of the cluster at this address, such as https://127.0.0.1:8080, instead of those of this machine.
     #[arg(long, global = true, value_name = "URL", hide = cfg!(not(feature = "cluster")))]
     pub on: Option<String>,
 

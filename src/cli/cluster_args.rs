@@ -1,5 +1,6 @@
 //! `cluster` and `worker`.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -11,6 +12,8 @@ pub enum ClusterCommand {
     Up(ClusterUpArgs),
     /// List the workers of this project's cluster, or of the one that --on names.
     Workers,
+    /// Print the token for workers on other machines. It lets nobody see or decide anything but the work that it gets.
+    Token,
     /// Fold runs for the engine and hand their tasks to workers. `cluster up` starts this.
     #[command(hide = true)]
     Dispatch,
@@ -22,6 +25,18 @@ pub struct ClusterUpArgs {
     /// Port for --on; by default a free one, which stays the same from then on.
     #[arg(long, value_name = "N")]
     pub port: Option<u16>,
+
+    /// Address of this machine at which other machines reach the cluster; by default only this machine does.
+    #[arg(long, value_name = "IP")]
+    pub listen: Option<IpAddr>,
+
+    /// Certificate for that address, in PEM; by default one that the cluster makes, which others know by its fingerprint.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+
+    /// Key of that certificate, in PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
 
     /// Number of workers.
     #[arg(long, value_name = "N", default_value_t = 1)]

@@ -93,7 +93,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("lsp", &["callsheet lsp"]),
     ("mcp", &["callsheet mcp", "callsheet mcp --may approve", "callsheet mcp login tracker"]),
     ("cluster", &["callsheet cluster up", "callsheet cluster up --port 8080 --workers 3", "callsheet cluster workers"]),
-    ("worker", &["callsheet worker --at http://127.0.0.1:8080"]),
+    ("worker", &["callsheet worker --at https://127.0.0.1:8080"]),
     ("prompts", &["callsheet prompts list"]),
     ("gc", &["callsheet gc --dry-run"]),
     ("completions", &["callsheet completions bash"]),

@@ -9,7 +9,7 @@ use callsheet_cluster::{ClusterFault, Engine, Installed, LICENCE, RemoteStore, S
 use callsheet_runtime::ports::Store;
 
 use crate::cli::{ClusterCommand, ClusterUpArgs, Exit, Failure};
-use crate::cluster_door::ClusterDoor;
+use crate::cluster_door::{CERTIFICATE, ClusterDoor, TOKEN, engine_certificate};
 use crate::setup::{Setup, store_failure};
 
 use super::front::wait_for_signal;
@@ -24,6 +24,15 @@ pub(super) fn cluster(setup: Setup, command: &ClusterCommand) -> Result<Exit, Fa
     match command {
         ClusterCommand::Up(arguments) => start(&setup, arguments),
         ClusterCommand::Workers => workers(&setup),
+        ClusterCommand::Token if setup.on.is_some() => Err(Failure::usage(
+            "the token is not sent to anybody",
+            "print it in the project of the cluster, without --on",
+        )),
+        ClusterCommand::Token => {
+            let door = ClusterDoor::of_project(&setup.cluster_folder())?;
+            super::print(&format!("{}\n", door.worker_token()))?;
+            Ok(Exit::Complete)
+        }
         ClusterCommand::Dispatch => super::worker::dispatcher(setup),
     }
 }
@@ -34,8 +43,9 @@ fn workers(setup: &Setup) -> Result<Exit, Failure> {
     let workers = match &setup.on {
         Some(on) => on.workers(),
         None => {
-            let door = ClusterDoor::of_project(&setup.cluster_folder())?;
-            RemoteStore::new(&door.address(), Some(door.token())).and_then(|own| own.workers())
+            let folder = setup.cluster_folder();
+            let access = ClusterDoor::of_project(&folder)?.access(&folder)?;
+            RemoteStore::new(&access).and_then(|own| own.workers())
         }
     };
     for worker in workers.map_err(failed)? {
@@ -59,7 +69,7 @@ fn start(setup: &Setup, arguments: &ClusterUpArgs) -> Result<Exit, Failure> {
     let program = program(setup, arguments)?;
     let folder = setup.cluster_folder();
     std::fs::create_dir_all(&folder).map_err(|error| unusable(&folder, &error))?;
-    let door = ClusterDoor::make(&folder, arguments.port)?;
+    let door = ClusterDoor::make(&folder, arguments)?;
     let cluster = Cluster { setup, program: &program, folder: &folder, door: &door, workers: arguments.workers };
     super::runtime()?.block_on(cluster.up())
 }
@@ -124,6 +134,9 @@ fn spawn(cluster: &Cluster<'_>, name: &str, words: &[String]) -> Result<Child, F
         .arg("-C")
         .arg(&cluster.setup.project)
         .args(words)
+        // They know this cluster by its folder, whatever this process was told of another one.
+        .env_remove(TOKEN)
+        .env_remove(CERTIFICATE)
         .stdin(Stdio::piped())
         .stdout(log.try_clone().map_err(failed)?)
         .stderr(log)
@@ -153,13 +166,14 @@ impl Cluster<'_> {
     async fn up(&self) -> Result<Exit, Failure> {
         let failed = |fault: ClusterFault| Failure::internal(fault.to_string(), "");
         let (address, data) = (self.door.address(), self.folder.join("engine"));
+        let trusted = engine_certificate(self.folder);
         if Sockets::of(&data).map_err(failed)?.are_served().await {
             return Err(Failure::usage(
                 format!("the cluster of this project is up already: {address}"),
                 "or its engine was left by a process that was killed; then end the process restate-server",
             ));
         }
-        let mut engine = Engine::start(self.program, &data).await.map_err(failed)?;
+        let mut engine = Engine::start(self.program, &data, &trusted).await.map_err(failed)?;
         let mut dispatcher = Part::start(self, "dispatcher", &["cluster", "dispatch"])?;
         let worker = |n: u32| {
             let name = format!("worker {n}");
@@ -179,7 +193,7 @@ impl Cluster<'_> {
             }
             if engine.has_ended() {
                 tell!("the engine ended; starting it again");
-                match Engine::start(self.program, &data).await {
+                match Engine::start(self.program, &data, &trusted).await {
                     Ok(started) => engine = started,
                     Err(fault) => tell!("{fault}"),
                 }
@@ -196,15 +210,24 @@ impl Cluster<'_> {
 
     fn announce(&self, engine: &Engine, dispatcher: &Part, workers: &[Part]) -> Result<(), Failure> {
         let address = self.door.address();
+        let certificate = self.door.certificate(self.folder)?.fingerprint().to_string();
         if self.setup.json {
             let workers: Vec<u32> = workers.iter().map(|worker| worker.child.id()).collect();
             let (engine, dispatcher) = (engine.pid(), dispatcher.child.id());
-            let up =
-                serde_json::json!({ "on": address, "engine": engine, "dispatcher": dispatcher, "workers": workers });
+            let up = serde_json::json!({
+                "on": address, "certificate": certificate, "engine": engine, "dispatcher": dispatcher, "workers": workers
+            });
             return super::print_json(&up);
         }
-        tell!("The cluster is up, for you on this machine only, until you press Ctrl-C:");
+        let is_here = self.door.listen().ip().is_loopback();
+        let who = if is_here { "on this machine only" } else { "and for whoever has a token of it" };
+        tell!("The cluster is up, for you {who}, until you press Ctrl-C:");
         super::print(&format!("{address}\n"))?;
+        if !is_here {
+            tell!("Elsewhere: {CERTIFICATE}={certificate}");
+            let program = &self.setup.command;
+            tell!("{TOKEN} for people: {program} serve tokens add; for workers: {program} cluster token");
+        }
         tell!("Next: {} --on {address} run \"…\"", self.setup.command);
         tell!("Its data and the messages of its processes are in {}", self.folder.display());
         Ok(())
@@ -213,10 +236,9 @@ impl Cluster<'_> {
     /// Waits until the list of runs can be read.
     async fn until_ready(&self, dispatcher: &mut Part) -> Result<(), Failure> {
         loop {
-            let (address, token) = (self.door.address(), self.door.token().to_owned());
-            let read = tokio::task::spawn_blocking(move || {
-                RemoteStore::new(&address, Some(&token)).is_ok_and(|store| store.runs().is_ok())
-            });
+            let access = self.door.access(self.folder)?;
+            let read =
+                tokio::task::spawn_blocking(move || RemoteStore::new(&access).is_ok_and(|store| store.runs().is_ok()));
             if read.await.unwrap_or(false) {
                 return Ok(());
             }

@@ -3,21 +3,26 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use async_trait::async_trait;
 use callsheet_app::Host;
-use callsheet_cluster::{ClusterFault, Offer, Project, Serving, Worker, WorkerSlots, WorkerTexts, serve, work};
-use callsheet_core::nouns::{RunId, Settings, Slug};
+use callsheet_cluster::{
+    Checkout, ClusterFault, Offer, Place, Project, ProjectFiles, Serving, Worker, WorkerSlots, WorkerTexts, serve, work,
+};
+use callsheet_core::nouns::{BlobId, RunId, Settings, Slug};
 use callsheet_models::config::{ProcessEnvironment, usable};
 use callsheet_runtime::grants::GrantedThing;
+use callsheet_runtime::paths::{OWN_FOLDER, create_private_folder, seen_files};
 use callsheet_runtime::ports::{Observer, Store, Unattended};
 use callsheet_runtime::services::Services;
 use callsheet_runtime::transport_policy::Slots;
+use callsheet_runtime::trust::Trusted;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Exit, Failure, OpenArgs, WorkerArgs};
-use crate::cluster_door::{ClusterDoor, keep_token, token_for};
+use crate::cluster_door::{ClusterDoor, keep_token, worker_access_to};
 use crate::config::TokenList;
 use crate::models::{Choice, Models, Tape, provider_settings, provider_slots};
 use crate::setup::Setup;
@@ -33,37 +38,48 @@ pub(super) fn worker(setup: Setup, arguments: &WorkerArgs) -> Result<Exit, Failu
     set_aside_left(&setup, &Notices);
     let process = callsheet_app::new_key()?;
     let folder = setup.cluster_folder();
-    let token = token_for(&arguments.at, &folder).unwrap_or_default();
-    keep_token(&token);
+    let (access, is_here) = worker_access_to(&arguments.at, &folder)?;
     let failed = |fault: ClusterFault| Failure::usage(fault.to_string(), "");
-    let slots = WorkerSlots::new(&arguments.at, &token, &process).map_err(failed)?;
+    let slots = WorkerSlots::new(&access, &process).map_err(failed)?;
     let texts = WorkerTexts::default();
+    let name = arguments.name.clone().unwrap_or_else(|| process.chars().take(6).collect());
+    let place =
+        if is_here { Place::Here(folder.join(TEXTS)) } else { Place::Elsewhere(elsewhere(&setup, arguments, &name)?) };
     let worker = Worker {
-        address: arguments.at.clone(),
-        token,
-        name: arguments.name.clone().unwrap_or_else(|| process.chars().take(6).collect()),
+        access,
+        name,
         process,
-        offer: offer(&setup, arguments),
+        offer: offer(&setup, arguments, is_here),
         slots: slots.clone(),
         texts: texts.clone(),
-        blobs: folder.join(TEXTS),
+        place,
         project: Arc::new(Workplace { setup, slots: Slots::shared(Arc::new(slots)), texts, models: Mutex::default() }),
     };
     until_stopped(arguments.attached, async |stop| {
-        let (name, at) = (worker.name.clone(), worker.address.clone());
+        let (name, at) = (worker.name.clone(), worker.access.address.clone());
         let ready = move || tell!("the worker {name} works for {at}");
         work(worker, ready, stop).await
     })
 }
 
-/// What this machine can do, as far as the flags allow it.
-fn offer(setup: &Setup, arguments: &WorkerArgs) -> Offer {
+/// The folder for what comes from a cluster elsewhere. Each worker has its own.
+fn elsewhere(setup: &Setup, arguments: &WorkerArgs, name: &str) -> Result<PathBuf, Failure> {
+    let id = BlobId::of(format!("{} {name}", arguments.at).as_bytes());
+    let folder = setup.project.join(OWN_FOLDER).join("worker").join(&id.as_str()[..16]);
+    let made = create_private_folder(&folder);
+    made.map_err(|error| Failure::internal(format!("can't use {}: {error}", folder.display()), ""))?;
+    Ok(folder)
+}
+
+/// What this machine can do, as far as the flags allow it. Changes are made where the cluster is.
+fn offer(setup: &Setup, arguments: &WorkerArgs, is_here: bool) -> Offer {
     let usable = usable(&provider_settings(&setup.config), &ProcessEnvironment);
     let is_wanted = |name: &String| arguments.providers.as_ref().is_none_or(|wanted| wanted.contains(name));
     Offer {
         providers: usable.into_iter().filter(is_wanted).collect(),
         tools: arguments.tools.clone(),
-        changes: !arguments.no_changes,
+        changes: is_here && !arguments.no_changes,
+        here: is_here,
         at_once: usize::try_from(arguments.at_once).unwrap_or(1).max(1),
     }
 }
@@ -76,7 +92,11 @@ pub(super) fn dispatcher(setup: Setup) -> Result<Exit, Failure> {
     let serving = Serving {
         engine: folder.join("engine"),
         listen: door.listen(),
+        certificate: door.certificate(&folder)?,
+        engine_listen: door.engine_listen(),
+        engine_certificate: door.engine_certificate(&folder)?,
         token: door.token().to_owned(),
+        worker_token: door.worker_token().to_owned(),
         clients: Arc::new(TokenList::new(&setup.folders, &setup.project)),
         blobs: folder.join(TEXTS),
         slots: slots.clone(),
@@ -137,22 +157,47 @@ impl Workplace {
         Ok(Arc::clone(lock().entry(name.to_owned()).or_insert(models)))
     }
 
-    async fn built(&self, run: &RunId, settings: &Settings, store: Arc<dyn Store>) -> Result<Services, Failure> {
+    async fn built(
+        &self,
+        run: &RunId,
+        settings: &Settings,
+        store: Arc<dyn Store>,
+        checkout: Option<&Checkout>,
+    ) -> Result<Services, Failure> {
+        let copy = checkout.map(|Checkout { folder, trusted }| Setup {
+            project: folder.clone(),
+            vouched: Some(Trusted::in_copy(folder, trusted)),
+            templates: OnceLock::new(),
+            ..self.setup.clone()
+        });
+        let setup = copy.as_ref().unwrap_or(&self.setup);
         let observer: Arc<dyn Observer> = self.texts.observer(run, Arc::new(Notices));
         let open = OpenArgs::default();
         let Some(name) = &settings.model else {
-            return without_model(&self.setup, observer, store, run, settings, &open);
+            return without_model(setup, observer, store, run, settings, &open);
         };
         let models = self.models(name).await?;
         let parts = Parts { store, attendance: Arc::new(Unattended), observer, models, slots: BTreeMap::new(), open };
-        Ok(Services { slots: self.slots.clone(), ..services(&self.setup, run, settings, parts)? })
+        Ok(Services { slots: self.slots.clone(), ..services(setup, run, settings, parts)? })
     }
 }
 
 #[async_trait]
 impl Project for Workplace {
-    async fn services(&self, run: &RunId, settings: &Settings, store: Arc<dyn Store>) -> Result<Services, String> {
-        self.built(run, settings, store).await.map_err(|failure| format!("{}; {}", failure.what, failure.advice))
+    async fn services(
+        &self,
+        run: &RunId,
+        settings: &Settings,
+        store: Arc<dyn Store>,
+        checkout: Option<&Checkout>,
+    ) -> Result<Services, String> {
+        let built = self.built(run, settings, store, checkout).await;
+        built.map_err(|failure| format!("{}; {}", failure.what, failure.advice))
+    }
+
+    fn files(&self) -> ProjectFiles {
+        let root = &self.setup.project;
+        ProjectFiles { root: root.clone(), paths: seen_files(root), trusted: self.setup.trusted().below(root) }
     }
 
     fn grant(&self, what: GrantedThing, only: Option<(RunId, Slug)>) -> Result<String, String> {

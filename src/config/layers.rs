@@ -82,7 +82,13 @@ pub struct Config {
 }
 
 /// Variables that are not configuration keys.
-const OTHER_VARIABLES: &[&str] = &["CALLSHEET_CLUSTER_TOKEN", "CALLSHEET_ENGINE", "CALLSHEET_HOME", "CALLSHEET_LOG"];
+const OTHER_VARIABLES: &[&str] = &[
+    "CALLSHEET_CLUSTER_CERTIFICATE",
+    "CALLSHEET_CLUSTER_TOKEN",
+    "CALLSHEET_ENGINE",
+    "CALLSHEET_HOME",
+    "CALLSHEET_LOG",
+];
 
 impl Config {
     /// Reads all layers, weakest first.

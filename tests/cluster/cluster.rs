@@ -3,14 +3,22 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use callsheet_cluster::RemoteStore;
+use callsheet_app::RunView;
+use callsheet_cluster::{Access, RemoteStore, Trust};
+use callsheet_core::nouns::RunId;
+use callsheet_runtime::ports::Store;
 use rustix::process::{Pid, Signal, kill_process};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use serde_json::Value;
 
+use crate::support::crashes::End;
 use crate::support::garden::{Ended, TestProject, json_lines};
 
 /// How long a run may take, on a machine that does much else.
@@ -20,19 +28,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub struct Cluster {
     pub project: TestProject,
     pub on: String,
+    pub certificate: String,
     up: Child,
-}
-
-/// What is left of a run.
-#[derive(Debug, PartialEq)]
-pub struct End {
-    pub outcome: Value,
-    pub answer: Value,
-    pub tasks: Value,
-    /// Replies and finished tools, by phase or tool, and task.
-    pub calls: BTreeMap<String, usize>,
-    /// Files of the project, without what a command writes down each time it runs.
-    pub files: BTreeMap<PathBuf, String>,
 }
 
 impl Cluster {
@@ -42,8 +39,9 @@ impl Cluster {
         let mut up = command.spawn().unwrap();
         let mut first = String::new();
         BufReader::new(up.stdout.take().unwrap()).read_line(&mut first).unwrap();
-        let on = serde_json::from_str::<Value>(&first).expect("the cluster says where it is")["on"].clone();
-        Self { project, on: on.as_str().unwrap().to_owned(), up }
+        let said: Value = serde_json::from_str(&first).expect("the cluster says where it is");
+        let part = |name: &str| said[name].as_str().unwrap().to_owned();
+        Self { project, on: part("on"), certificate: part("certificate"), up }
     }
 
     pub fn call(&self, words: &[&str]) -> Ended {
@@ -73,6 +71,18 @@ impl Cluster {
         name.unwrap_or_else(|| panic!("no run began: {said}"))
     }
 
+    /// Types a command that lets a known run go on, until the run has recorded this. The run goes on without its client.
+    pub fn say(&self, words: &[&str], run: &str, event: &str) {
+        let recorded = |cluster: &Self| cluster.facts(run).iter().filter(|fact| fact["event"] == event).count();
+        let before = recorded(self);
+        let words: Vec<&str> = words.iter().copied().chain(["--on", &self.on]).collect();
+        let mut command = self.project.command(&words);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        self.until(event, |cluster| recorded(cluster) > before);
+        // It may have ended.
+        let _ended = child.kill().and_then(|()| child.wait());
+    }
+
     pub fn facts(&self, run: &str) -> Vec<Value> {
         json_lines(&self.call(&["show", run, "--events"]).out)
     }
@@ -81,23 +91,32 @@ impl Cluster {
         self.facts(run).iter().any(|fact| fact["event"] == event)
     }
 
-    /// Approves what waits until the run has ended. Returns how many calls were made again because a person said so.
-    pub fn approve_all(&self, run: &str) -> usize {
-        let end = Instant::now() + PATIENCE;
-        let mut again = 0;
-        loop {
-            let shown = self.call(&["--json", "show", run]);
-            let shown: Value = serde_json::from_str(shown.out.trim()).unwrap_or_default();
-            if !shown["outcome"].is_null() && shown["waits"] == Value::Array(Vec::new()) {
-                return again;
-            }
-            let waits = shown["waits"].as_array().cloned().unwrap_or_default();
-            if !waits.is_empty() && self.call(&["approve", run]).code == 0 {
-                again += waits.iter().filter(|gate| gate["again"] == true).count();
-            }
-            assert!(Instant::now() < end, "run {run} does not end: {shown}\n{}", self.call(&["runs"]).out);
-            std::thread::sleep(Duration::from_millis(50));
+    /// Waits until the run has ended or only waits for a person.
+    pub fn until_rests(&self, run: &str) {
+        self.until(&format!("run {run} rests"), |cluster| cluster.rests(run) != Rests::No);
+    }
+
+    fn rests(&self, run: &str) -> Rests {
+        let Ok(entries) = self.store().read(&RunId::new(run), 1) else { return Rests::No };
+        let mut view = RunView::default();
+        entries.iter().for_each(|entry| view.take(entry).unwrap());
+        match (view.about().outcome, view.only_asks()) {
+            (Some(_), _) => Rests::Ended,
+            (None, Some(_)) => Rests::Asks,
+            (None, None) => Rests::No,
         }
+    }
+
+    /// Approves what waits until the run has ended.
+    pub fn approve_all(&self, run: &str) {
+        self.until(&format!("run {run} ends"), |cluster| match cluster.rests(run) {
+            Rests::Ended => true,
+            Rests::No => false,
+            Rests::Asks => {
+                cluster.call(&["approve", run]);
+                false
+            }
+        });
     }
 
     pub fn end(&self, run: &str) -> End {
@@ -110,6 +129,14 @@ impl Cluster {
         let mut command = self.project.command(&words.iter().chain(flags).copied().collect::<Vec<_>>());
         let child = command.env("ACME_KEY", "key").stderr(Stdio::null()).spawn().unwrap();
         OwnWorker(child)
+    }
+
+    /// A worker on another machine: another user's home, and a copy of the project elsewhere.
+    pub fn far_worker(&self, name: &str, elsewhere: &TestProject) -> OwnWorker {
+        let mut command = elsewhere.command(&["worker", "--at", &self.on, "--name", name]);
+        command.env("CALLSHEET_CLUSTER_TOKEN", self.worker_token());
+        command.env("CALLSHEET_CLUSTER_CERTIFICATE", &self.certificate);
+        OwnWorker(command.env("ACME_KEY", "key").stderr(Stdio::null()).spawn().unwrap())
     }
 
     /// How much the workers do and did, by name.
@@ -130,15 +157,30 @@ impl Cluster {
         }
     }
 
+    fn door(&self) -> Value {
+        let door = std::fs::read(self.project.store().join("cluster/door.json")).unwrap();
+        serde_json::from_slice(&door).unwrap()
+    }
+
     /// What everybody shows.
     pub fn token(&self) -> String {
-        let door = std::fs::read(self.project.store().join("cluster/door.json")).unwrap();
-        serde_json::from_slice::<Value>(&door).unwrap()["token"].as_str().unwrap().to_owned()
+        self.door()["token"].as_str().unwrap().to_owned()
+    }
+
+    /// What workers show.
+    pub fn worker_token(&self) -> String {
+        self.project.expect(0, &["cluster", "token"]).out.trim().to_owned()
+    }
+
+    /// Where the engine calls.
+    pub fn engine_port(&self) -> String {
+        self.door()["engine"].as_str().unwrap().to_owned()
     }
 
     /// The runs, as a client sees them.
     pub fn store(&self) -> RemoteStore {
-        RemoteStore::new(&self.on, Some(&self.token())).unwrap()
+        let trust = Trust::Pinned(self.certificate.parse().unwrap());
+        RemoteStore::new(&Access { address: self.on.clone(), token: Some(self.token()), trust }).unwrap()
     }
 
     /// The processes that `cluster up` started, by what they are.
@@ -165,9 +207,9 @@ impl Cluster {
 
     /// Posts JSON to the cluster, as a part of it would, with this token. Returns the answer.
     pub fn post(&self, token: &str, path: &str, body: &Value) -> String {
-        let host = self.on.strip_prefix("http://").unwrap();
+        let host = self.on.strip_prefix("https://").unwrap();
         let body = body.to_string();
-        let mut stream = TcpStream::connect(host).unwrap();
+        let mut stream = self.connect(host);
         write!(
             stream,
             "POST /{path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\nconnection: close\r\n\
@@ -179,6 +221,27 @@ impl Cluster {
         stream.read_to_string(&mut answer).unwrap();
         answer
     }
+
+    /// A connection that trusts the cluster's certificate for its address, as any program can that has its file.
+    fn connect(&self, host: &str) -> StreamOwned<ClientConnection, TcpStream> {
+        let mut roots = RootCertStore::empty();
+        let certificate = self.project.store().join("cluster/door.pem");
+        roots.add(CertificateDer::from_pem_file(certificate).unwrap()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+        let config = Arc::new(config.with_root_certificates(roots).with_no_client_auth());
+        let name = ServerName::try_from(host.split(':').next().unwrap().to_owned()).unwrap();
+        StreamOwned::new(ClientConnection::new(config, name).unwrap(), TcpStream::connect(host).unwrap())
+    }
+}
+
+/// Whether a run rests.
+#[derive(PartialEq)]
+enum Rests {
+    No,
+    /// It waits for a person.
+    Asks,
+    Ended,
 }
 
 /// A worker that a test started. It ends with this value.
@@ -197,30 +260,6 @@ impl OwnWorker {
 impl Drop for OwnWorker {
     fn drop(&mut self) {
         self.kill();
-    }
-}
-
-impl End {
-    pub fn of(project: &TestProject, shown: &str, facts: &[Value]) -> Self {
-        let shown: Value = serde_json::from_str(shown.trim()).expect("a run is shown");
-        let mut calls = BTreeMap::new();
-        for fact in facts {
-            let what = match fact["event"].as_str().unwrap() {
-                "reply_received" => format!("{} {}", fact["key"]["phase"], fact["key"]["task"]),
-                "tool_finished" => format!("tool {} {}", fact["task"], fact["call"]),
-                _ => continue,
-            };
-            *calls.entry(what).or_insert(0) += 1;
-        }
-        let root = project.project();
-        let files = project.files().into_iter().filter(|(file, _)| !file.ends_with("ran.txt"));
-        let files = files.map(|(file, bytes)| {
-            (file.strip_prefix(&root).unwrap().to_owned(), String::from_utf8_lossy(&bytes).into_owned())
-        });
-        let part = |name: &str| shown[name].clone();
-        let answer =
-            if shown["task_result"].is_null() { part("answer") } else { shown["task_result"]["content"].clone() };
-        Self { outcome: part("outcome"), answer, tasks: part("tasks"), calls, files: files.collect() }
     }
 }
 

@@ -10,9 +10,9 @@ use callsheet_core::nouns::{BlobId, RunId};
 use callsheet_runtime::ports::{Lock, Store, StoreFault};
 
 use crate::cluster::Cluster;
-use crate::same::{SHEET_WORDS, with_sheet};
 use crate::support::control::{Check, World, setup};
 use crate::support::garden::TestProject;
+use crate::support::killed::{APPROVED, RUN_SHEET};
 
 /// How long a run may take, on a machine that does much else.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -24,7 +24,7 @@ struct There {
 
 impl There {
     fn start(engine: &Path) -> Self {
-        let cluster = Cluster::start(with_sheet(), engine, 1);
+        let cluster = Cluster::start(APPROVED.project(), engine, 1);
         let on = Some(Arc::new(cluster.store()));
         let runs = Setup { on, ..setup(&cluster.project) }.runs();
         Self { cluster, runs }
@@ -41,7 +41,7 @@ impl World for There {
     }
 
     fn begin(&self) -> RunId {
-        let begun = self.cluster.call(&SHEET_WORDS);
+        let begun = self.cluster.call(&RUN_SHEET);
         assert_eq!(begun.code, 3, "{}", begun.err);
         self.runs.list().unwrap().remove(0).run
     }
@@ -84,7 +84,7 @@ pub fn texts(engine: &Path) {
             Lock { run: run.clone(), token: "dead".to_owned() }
         }
     }
-    let world = Opened(Cluster::start(with_sheet(), engine, 1));
+    let world = Opened(Cluster::start(APPROVED.project(), engine, 1));
     callsheet_runtime::conformance::store::blobs_are_kept_by_content(&world);
     let nobody = RunId::new("nobody");
     let store = world.0.store();

@@ -8,8 +8,7 @@ use std::process::{Child, Stdio};
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
-use crate::same::{SHEET_WORDS, with_sheet};
-use crate::support::killed::SHEET;
+use crate::support::killed::{APPROVED, RUN_SHEET, SHEET};
 
 /// A process that ends with the test.
 struct Face(Child);
@@ -47,7 +46,7 @@ fn request(api: &str, token: &str, line: &str, body: &str) -> Value {
 
 /// A program starts a run, sees what waits and approves it, all on the cluster.
 pub fn the_interface_for_programs(engine: &Path) {
-    let cluster = Cluster::start(with_sheet(), engine, 1);
+    let cluster = Cluster::start(APPROVED.project(), engine, 1);
     let made = cluster.project.expect(0, &["--json", "serve", "tokens", "add", "bot", "--may", "approve"]).out;
     let token = serde_json::from_str::<Value>(&made).unwrap()["token"].as_str().unwrap().to_owned();
     let mut face = start(&cluster, &["--json", "serve"]);
@@ -77,8 +76,8 @@ pub fn the_interface_for_programs(engine: &Path) {
 
 /// An MCP client sees a run of the cluster.
 pub fn the_mcp_server(engine: &Path) {
-    let cluster = Cluster::start(with_sheet(), engine, 1);
-    cluster.call(&SHEET_WORDS);
+    let cluster = Cluster::start(APPROVED.project(), engine, 1);
+    cluster.call(&RUN_SHEET);
     let run = cluster.call(&["runs"]).out.split_whitespace().next().unwrap().to_owned();
     let mut face = start(&cluster, &["mcp", "--may", "approve"]);
     let mut lines = BufReader::new(face.0.stdout.take().unwrap()).lines();

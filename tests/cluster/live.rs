@@ -6,9 +6,8 @@ use callsheet_core::nouns::RunId;
 use callsheet_runtime::ports::{Hosting, InboxMessage, Store};
 
 use crate::cluster::Cluster;
-use crate::same::{SHEET_WORDS, with_sheet};
 use crate::support::garden::TestProject;
-use crate::support::killed::{SHEET, SHEET_SCRIPT};
+use crate::support::killed::{APPROVED, RUN_SHEET, SHEET, SHEET_SCRIPT};
 
 /// The first task says half of its answer, and waits for a file.
 const HELD: &str = "
@@ -36,7 +35,7 @@ fn go_on(cluster: &Cluster) {
 /// A viewer sees the words of a call before it has ended, and none after it.
 pub fn streamed_text(engine: &Path) {
     let cluster = Cluster::start(with_held_sheet(), engine, 1);
-    let run = RunId::new(cluster.begin(&SHEET_WORDS));
+    let run = RunId::new(cluster.begin(&RUN_SHEET));
     let store = cluster.store();
     cluster.until("text is streamed", |_| store.writing(&run).iter().any(|live| live.text.contains("Ana looks")));
     assert!(!cluster.has(run.as_str(), "reply_received"), "the call has not ended");
@@ -49,7 +48,7 @@ pub fn streamed_text(engine: &Path) {
 /// A person edits the file of the sheet while a command shows the run. An edit with errors is not given.
 pub fn an_edit_while_shown(engine: &Path) {
     let cluster = Cluster::start(with_held_sheet(), engine, 1);
-    let words: Vec<&str> = SHEET_WORDS.iter().copied().chain(["--on", &cluster.on]).collect();
+    let words: Vec<&str> = RUN_SHEET.iter().copied().chain(["--on", &cluster.on]).collect();
     let shown = cluster.project.command(&words).stderr(std::process::Stdio::piped()).spawn().unwrap();
     cluster.until("the run is listed", |cluster| !cluster.call(&["runs"]).out.is_empty());
     let run = cluster.call(&["runs"]).out.split_whitespace().next().unwrap().to_owned();
@@ -73,7 +72,7 @@ pub fn an_edit_while_shown(engine: &Path) {
 /// What a program gives as an edit holds what it changes while it has errors, and releases it after.
 pub fn an_edit_with_errors_holds(engine: &Path) {
     let cluster = Cluster::start(with_held_sheet(), engine, 1);
-    let run = cluster.begin(&SHEET_WORDS);
+    let run = cluster.begin(&RUN_SHEET);
     let file = format!(".callsheet/runs/{run}/sheet.md");
     cluster.until("the sheet is written", |cluster| cluster.project.path(&file).is_file());
     let sheet = cluster.project.read(&file);
@@ -93,12 +92,12 @@ pub fn an_edit_with_errors_holds(engine: &Path) {
 
 /// Hooks are told once about each task and about the end, by the dispatcher.
 pub fn hooks(engine: &Path) {
-    let project = with_sheet();
+    let project = APPROVED.project();
     std::fs::create_dir_all(project.home()).unwrap();
     let config = "[hooks.post-task]\nlisten = ['false']\n[hooks.run-end]\nend = ['false']\n";
     std::fs::write(project.home().join("config.toml"), config).unwrap();
     let cluster = Cluster::start(project, engine, 1);
-    let run = cluster.begin(&SHEET_WORDS);
+    let run = cluster.begin(&RUN_SHEET);
     cluster.approve_all(&run);
     let log = || std::fs::read_to_string(cluster.project.store().join("cluster/dispatcher.log")).unwrap();
     let said = |what: &str| log().matches(what).count();

@@ -5,6 +5,7 @@
 mod cluster;
 mod control;
 mod faces;
+mod far;
 mod live;
 mod rights;
 mod same;
@@ -21,28 +22,30 @@ use callsheet_cluster::{Installed, installed};
 use libtest_mimic::{Arguments, Trial};
 
 use crate::support::control::CHECKS;
+use crate::support::killed::CASES;
 
 /// A test and its name.
 ///
-/// covers: 15.1, 15.2, 15.3, 15.4, 15.5, 15.8, 15.9, 15.10, 15.11, 15.12, 15.13, 15.14, 15.15, 15.16, 15.17
+/// covers: 15.1, 15.2, 15.3, 15.4, 15.5, 15.8, 15.9, 15.10, 15.11, 15.12, 15.13, 15.14, 15.15, 15.16, 15.17, 15.18, 15.19, 15.20, 15.21
 type Test = (&'static str, fn(&Path));
 
-const TESTS: [Test; 26] = [
+const TESTS: [Test; 27] = [
     ("an_approved_sheet_ends_as_it_does_locally", same::an_approved_sheet),
     ("a_template_ends_as_it_does_locally", same::a_template),
     ("a_late_result_of_an_earlier_attempt_is_refused", same::a_late_result),
     ("a_cancelled_run_ends_and_its_calls_with_it", same::a_cancelled_run),
-    ("a_killed_worker_loses_nothing", survives::a_killed_worker),
-    ("a_killed_engine_loses_nothing", survives::a_killed_engine),
-    ("a_killed_dispatcher_loses_nothing", survives::a_killed_dispatcher),
-    ("what_is_killed_together_loses_nothing", survives::all_killed),
-    ("a_sheet_with_writers_and_approvals_survives_kills", survives::a_sheet),
     ("work_goes_to_a_worker_that_can_do_it", workers::that_can_do_it),
     ("the_work_of_a_lost_worker_goes_to_another_once", workers::a_lost_worker),
     ("a_command_of_a_lost_worker_is_not_run_again", workers::a_lost_command),
     ("a_worker_that_comes_takes_its_share", workers::an_added_worker),
     ("the_slots_of_a_provider_hold_over_workers", workers::common_slots),
+    ("a_worker_of_another_version_gets_no_work", workers::an_old_worker),
+    ("a_worker_elsewhere_gets_texts_from_the_dispatcher", far::without_the_folder),
+    ("a_worker_in_an_empty_folder_works_in_a_checkout", far::without_files),
+    ("what_has_effects_waits_for_a_worker_where_the_project_is", far::what_has_effects),
+    ("a_worker_sees_only_runs_that_it_works_for", far::only_its_runs),
     ("whoever_has_not_the_token_is_refused", workers::an_unknown_token),
+    ("nobody_is_talked_to_who_has_another_certificate", workers::another_certificate),
     ("an_edit_of_the_file_is_given_with_an_answer", control::an_edited_file),
     ("a_follow_up_goes_on_and_is_withdrawn", control::a_follow_up),
     ("commands_change_a_run_and_others_are_refused", control::the_verbs),
@@ -81,7 +84,11 @@ fn main() {
     };
     let own = TESTS.into_iter().map(|(name, test)| trial(name, Box::new(test)));
     let common = CHECKS.into_iter().map(|check| trial(check.0, Box::new(move |engine| control::check(engine, check))));
-    libtest_mimic::run(&arguments, own.chain(common).collect()).exit();
+    let killed = CASES.iter().enumerate().map(|(number, case)| {
+        let name = format!("{}_survives_kills", case.name);
+        trial(&name, Box::new(move |engine| survives::case(engine, number)))
+    });
+    libtest_mimic::run(&arguments, own.chain(common).chain(killed).collect()).exit();
 }
 
 /// The program of the engine, where the command `cluster up` looks for it.

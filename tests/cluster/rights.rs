@@ -5,8 +5,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
-use crate::same::{SHEET_WORDS, with_sheet};
 use crate::support::garden::Ended;
+use crate::support::killed::{APPROVED, RUN_SHEET};
 
 /// A command of somebody with a token of their own.
 fn call(cluster: &Cluster, token: &str, words: &[&str]) -> Ended {
@@ -21,12 +21,12 @@ fn token(cluster: &Cluster, name: &str, may: &str) -> String {
 
 /// Ana approves, Ben steers, Cem looks; the record says who decided.
 pub fn two_people(engine: &Path) {
-    let cluster = Cluster::start(with_sheet(), engine, 1);
+    let cluster = Cluster::start(APPROVED.project(), engine, 1);
     let (ana, ben, cem) =
         (token(&cluster, "ana", "approve"), token(&cluster, "ben", "steer"), token(&cluster, "cem", "look"));
-    let refused = call(&cluster, &cem, &SHEET_WORDS);
+    let refused = call(&cluster, &cem, &RUN_SHEET);
     assert!(refused.code != 0 && refused.err.contains("the token cem has the right to look"), "{}", refused.err);
-    let begun = call(&cluster, &ana, &SHEET_WORDS);
+    let begun = call(&cluster, &ana, &RUN_SHEET);
     assert_eq!(begun.code, 3, "{}", begun.err);
     let run = call(&cluster, &cem, &["runs"]).out.split_whitespace().next().unwrap().to_owned();
     for (weak, right) in [(&ben, "approve"), (&cem, "steer")] {

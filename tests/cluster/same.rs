@@ -5,53 +5,22 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::cluster::{Cluster, End};
+use crate::cluster::Cluster;
+use crate::support::crashes::{Act, end_of};
 use crate::support::garden::TestProject;
-use crate::support::killed::{FLOW, FLOW_SCRIPT, SHEET, SHEET_SCRIPT};
-
-pub const SHEET_WORDS: [&str; 3] = ["run", "--sheet", "work.md"];
-pub const FLOW_WORDS: [&str; 6] = ["template", "run", "flow", "list:=[1,2,3]", "--approval", "never"];
-
-pub fn with_sheet() -> TestProject {
-    let project = TestProject::scripted(SHEET_SCRIPT);
-    project.write("work.md", SHEET);
-    project
-}
-
-pub fn with_flow() -> TestProject {
-    let project = TestProject::scripted(FLOW_SCRIPT);
-    project.write(".callsheet/templates/flow.xml", FLOW);
-    project.write("count.sh", "echo ran >> ran.txt\nsleep 0.1\nwc -l < water.md > lines.txt\ncat lines.txt\n");
-    project
-}
-
-/// The end of a local run of this sheet.
-pub fn local_sheet() -> End {
-    let project = with_sheet();
-    project.expect(3, &SHEET_WORDS);
-    project.expect(0, &["approve"]);
-    project.expect(3, &["resume"]);
-    project.expect(0, &["approve"]);
-    project.expect(0, &["resume"]);
-    End::of(&project, &project.expect(0, &["--json", "show"]).out, &project.facts())
-}
-
-pub fn local_flow() -> End {
-    let project = with_flow();
-    project.expect(0, &FLOW_WORDS);
-    End::of(&project, &project.expect(0, &["--json", "show"]).out, &project.facts())
-}
+use crate::support::killed::{APPROVED, FLOWING, RUN_SHEET, SHEET};
+use crate::support::processes::Processes;
 
 pub fn an_approved_sheet(engine: &Path) {
-    let cluster = Cluster::start(with_sheet(), engine, 1);
-    let first = cluster.call(&SHEET_WORDS);
+    let cluster = Cluster::start(APPROVED.project(), engine, 1);
+    let first = cluster.call(&RUN_SHEET);
     assert_eq!(first.code, 3, "{}", first.err);
     assert!(first.err.contains("Waiting for approval"), "{}", first.err);
     let listed = cluster.call(&["runs"]).out;
     let run = listed.split_whitespace().next().unwrap().to_owned();
     assert!(!cluster.project.path("rota.md").exists(), "nobody has approved it");
     cluster.approve_all(&run);
-    assert_eq!(cluster.end(&run), local_sheet());
+    assert_eq!(cluster.end(&run), end_of(&APPROVED, &mut Processes::of(&APPROVED)));
     assert!(!cluster.project.has_store(), "the run is on the cluster alone");
     let key = std::fs::read_to_string(cluster.project.home().join("config.toml")).unwrap_or_default();
     assert!(key.is_empty());
@@ -60,16 +29,17 @@ pub fn an_approved_sheet(engine: &Path) {
 }
 
 pub fn a_template(engine: &Path) {
-    let cluster = Cluster::start(with_flow(), engine, 1);
-    let ended = cluster.call(&FLOW_WORDS);
+    let cluster = Cluster::start(FLOWING.project(), engine, 1);
+    let [Act::Drive(words)] = FLOWING.acts else { panic!("one command") };
+    let ended = cluster.call(words);
     assert_eq!(ended.code, 0, "{}", ended.err);
     let run = cluster.call(&["runs"]).out.split_whitespace().next().unwrap().to_owned();
-    assert_eq!(cluster.end(&run), local_flow());
+    assert_eq!(cluster.end(&run), end_of(&FLOWING, &mut Processes::of(&FLOWING)));
 }
 
 pub fn a_late_result(engine: &Path) {
-    let cluster = Cluster::start(with_sheet(), engine, 1);
-    assert_eq!(cluster.call(&SHEET_WORDS).code, 3);
+    let cluster = Cluster::start(APPROVED.project(), engine, 1);
+    assert_eq!(cluster.call(&RUN_SHEET).code, 3);
     let run = cluster.call(&["runs"]).out.split_whitespace().next().unwrap().to_owned();
     let before = cluster.facts(&run);
     // The open gate is in flight. Somebody else answers it with the number of another start.
@@ -87,7 +57,7 @@ pub fn a_cancelled_run(engine: &Path) {
     let project = TestProject::scripted("[[rule]]\nphase = 'execute'\ndelay_ms = 600000\ntext = 'Late.'\n");
     project.write("work.md", SHEET);
     let cluster = Cluster::start(project, engine, 1);
-    let run = cluster.begin(&SHEET_WORDS);
+    let run = cluster.begin(&RUN_SHEET);
     let end = Instant::now() + Duration::from_secs(60);
     while !cluster.has(&run, "started") {
         assert!(Instant::now() < end, "no task begins");

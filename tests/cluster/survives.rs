@@ -1,97 +1,153 @@
-//! Kills at many moments. Nothing is lost, and no command runs again unless a person says so.
+//! The kinds of runs that survive kills of local processes survive kills of each part of a cluster.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::cluster::{Cluster, End};
-use crate::same::{FLOW_WORDS, SHEET_WORDS, local_flow, local_sheet, with_flow, with_sheet};
-use crate::support::root;
+use callsheet_core::nouns::RunId;
+use callsheet_runtime::ports::{InboxMessage, Store};
 
-/// Kills of each kind: few here, as many as `CALLSHEET_KILLS` says.
-fn kills() -> u32 {
-    std::env::var("CALLSHEET_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(6)
+use crate::cluster::Cluster;
+use crate::support::crashes::{Act, Case, Edit, Kill, Place, end_of, survives};
+use crate::support::garden::{Ended, TestProject};
+use crate::support::killed::CASES;
+use crate::support::processes::Processes;
+
+/// Kills of each kind of run: few here, as many as `CALLSHEET_KILLS` says.
+fn kills() -> usize {
+    std::env::var("CALLSHEET_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(3)
 }
 
 const WORKER: &str = "worker";
 const DISPATCHER: &str = "dispatch";
 const ENGINE: &str = "restate-server";
 
-pub fn a_killed_worker(engine: &Path) {
-    let cluster = Cluster::start(with_flow(), engine, 2);
-    survives(&cluster, &FLOW_WORDS, &local_flow(), &[&[WORKER]]);
+/// What is killed together.
+const VICTIMS: [&[&str]; 6] = [
+    &[WORKER],
+    &[ENGINE],
+    &[DISPATCHER],
+    &[ENGINE, WORKER],
+    &[WORKER, DISPATCHER],
+    &[DISPATCHER, ENGINE, WORKER, WORKER],
+];
+
+/// What is left of each run is what is left of an uninterrupted local one.
+pub fn case(engine: &Path, number: usize) {
+    let case = &CASES[number];
+    let wanted = end_of(case, &mut Processes::of(case));
+    let mut place = Hosted { engine: engine.to_owned(), first: number, cluster: None, run: String::new() };
+    survives(case, &mut place, &wanted, kills());
 }
 
-pub fn a_killed_engine(engine: &Path) {
-    let cluster = Cluster::start(with_flow(), engine, 2);
-    survives(&cluster, &FLOW_WORDS, &local_flow(), &[&[ENGINE]]);
+/// Runs on a cluster of two workers, which serves one run after the other.
+struct Hosted {
+    engine: PathBuf,
+    /// The first victims. With few kills, the cases differ in what is killed.
+    first: usize,
+    cluster: Option<Cluster>,
+    run: String,
 }
 
-pub fn a_killed_dispatcher(engine: &Path) {
-    let cluster = Cluster::start(with_flow(), engine, 2);
-    survives(&cluster, &FLOW_WORDS, &local_flow(), &[&[DISPATCHER]]);
-}
+impl Hosted {
+    fn cluster(&self) -> &Cluster {
+        self.cluster.as_ref().unwrap()
+    }
 
-pub fn all_killed(engine: &Path) {
-    let cluster = Cluster::start(with_flow(), engine, 2);
-    survives(
-        &cluster,
-        &FLOW_WORDS,
-        &local_flow(),
-        &[&[ENGINE, WORKER], &[WORKER, DISPATCHER], &[DISPATCHER, ENGINE, WORKER, WORKER]],
-    );
-}
+    /// Types a command until it succeeds. An answer that was noted already finds nothing to answer.
+    fn insist(&self, words: &[&str]) {
+        self.cluster().until(&words.join(" "), |cluster| [0, 2].contains(&cluster.call(words).code));
+    }
 
-pub fn a_sheet(engine: &Path) {
-    let cluster = Cluster::start(with_sheet(), engine, 2);
-    survives(&cluster, &SHEET_WORDS, &local_sheet(), &[&[WORKER], &[ENGINE], &[DISPATCHER]]);
-}
+    fn sheet(&self) -> String {
+        format!(".callsheet/runs/{}/sheet.md", self.run)
+    }
 
-/// Runs the same again and again, each time with the next kill, and compares each end.
-fn survives(cluster: &Cluster, words: &[&str], wanted: &End, killed: &[&[&str]]) {
-    let begun = Instant::now();
-    let run = cluster.begin(words);
-    cluster.approve_all(&run);
-    let length = begun.elapsed();
-    assert_eq!(cluster.end(&run), *wanted);
-    let first = commands(cluster);
-    let (mut ran, mut again) = (first, 0);
-    for (number, names) in (1..=kills()).zip(killed.iter().cycle()) {
-        clean(cluster);
-        // Spread over the length of a run: the golden ratio leaves no gap for long.
-        let moment = length.mul_f64((f64::from(number) * 0.618_033_988_749_895).fract());
-        let run = cluster.begin(words);
-        let killer = || {
-            std::thread::sleep(moment);
-            names.iter().for_each(|name| assert!(cluster.kill(name), "{name} runs"));
-            std::thread::sleep(Duration::from_millis(300));
+    /// Waits until the sheet is there and its first task is at work, and gives the edit.
+    fn edit_at_work(&self, change: Edit) {
+        let is_at_work = |cluster: &Cluster| {
+            cluster.has(&self.run, "references_checked") && cluster.project.path(&self.sheet()).exists()
         };
-        again += std::thread::scope(|scope| {
-            let killer = scope.spawn(killer);
-            let again = cluster.approve_all(&run);
-            killer.join().unwrap();
-            again
-        });
-        cluster.until("the cluster answers again", |cluster| cluster.call(&["runs"]).code == 0);
-        assert_eq!(cluster.end(&run), *wanted, "{names:?} killed after {moment:?}, run {run}");
-        let now = commands(cluster);
-        assert!(now - ran >= first, "the command ran");
-        let allowed = first * (1 + number as usize) + again;
-        assert!(now <= allowed, "a command ran again, and nobody was asked: {now} of {allowed}, {moment:?}");
-        ran = now;
+        self.cluster().until("a task begins", is_at_work);
+        let sheet = self.project().read(&self.sheet());
+        let edit = InboxMessage::Edit { text: change(sheet) };
+        self.cluster().store().post(&RunId::new(&self.run), &edit.into()).unwrap();
     }
-    eprintln!("{} kills in runs of {length:?}; a person let {again} calls be made again", kills());
 }
 
-/// The files of the project as they were before the run.
-fn clean(cluster: &Cluster) {
-    for made in ["rota.md", "thanks.md", "lines.txt"] {
-        let _absent = std::fs::remove_file(cluster.project.path(made));
+impl Place for Hosted {
+    fn renew(&mut self, case: &Case) {
+        match &self.cluster {
+            Some(cluster) => {
+                cluster.project.renew();
+                case.write_files(&cluster.project);
+            }
+            None => self.cluster = Some(Cluster::start(case.project(), &self.engine, 2)),
+        }
     }
-    cluster.project.write("minutes.md", std::fs::read(root().join("examples/garden/minutes.md")).unwrap());
+
+    fn act(&mut self, act: &Act, kill: Option<Kill>) -> bool {
+        let begun = Instant::now();
+        match act {
+            Act::Edit(change) => {
+                self.project().plant(&self.sheet(), change(self.project().read(&self.sheet())));
+                return false;
+            }
+            Act::Drive(words) | Act::DriveAndEdit(words, _) => {
+                if words.contains(&"RUN") {
+                    let words: Vec<&str> =
+                        words.iter().map(|word| if *word == "RUN" { &self.run } else { *word }).collect();
+                    self.cluster().say(&words, &self.run, "run_continued");
+                } else {
+                    self.run = self.cluster().begin(words);
+                }
+            }
+            Act::Approve | Act::Undo => {}
+        }
+        if let Act::DriveAndEdit(_, change) = act {
+            self.edit_at_work(*change);
+        }
+        let this = &*self;
+        std::thread::scope(|scope| {
+            let killer = kill.map(|kill| scope.spawn(move || this.kill(kill, begun)));
+            match act {
+                Act::Approve => this.insist(&["approve", &this.run]),
+                Act::Undo => this.insist(&["undo", &this.run]),
+                _ => {}
+            }
+            this.cluster().until_rests(&this.run);
+            let rested = Instant::now();
+            let Some(killed) = killer.map(|killer| killer.join().unwrap()) else { return false };
+            this.cluster().until("the cluster answers again", |cluster| cluster.call(&["runs"]).code == 0);
+            killed < rested
+        })
+    }
+
+    fn go_on(&mut self) {
+        self.cluster().until_rests(&self.run);
+    }
+
+    fn call(&self, words: &[&str]) -> Ended {
+        self.cluster().call(words)
+    }
+
+    fn project(&self) -> &TestProject {
+        &self.cluster().project
+    }
+
+    fn run(&self) -> String {
+        self.run.clone()
+    }
 }
 
-/// How often the command of the template ran.
-fn commands(cluster: &Cluster) -> usize {
-    let file = cluster.project.path("ran.txt");
-    if file.exists() { cluster.project.read("ran.txt").lines().count() } else { 0 }
+impl Hosted {
+    /// Kills some parts, and returns when. `cluster up` starts them again.
+    fn kill(&self, kill: Kill, begun: Instant) -> Instant {
+        std::thread::sleep((begun + kill.after).saturating_duration_since(Instant::now()));
+        let moment = Instant::now();
+        let names = VICTIMS[(self.first + kill.number) % VICTIMS.len()];
+        names.iter().for_each(|name| assert!(self.cluster().kill(name), "{name} runs"));
+        // Whoever asks now finds a part that was started again, and not one that is about to end.
+        std::thread::sleep(Duration::from_millis(300));
+        moment
+    }
 }

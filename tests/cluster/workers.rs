@@ -1,6 +1,7 @@
 //! Several workers: who gets what, what becomes of the work of one that is lost, and who is let in.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::{Read, Write as _};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
@@ -164,11 +165,78 @@ pub fn an_unknown_token(engine: &Path) {
     for (path, token) in paths.iter().flat_map(|path| [(path, ""), (path, "wrong")]) {
         assert!(cluster.post(token, path, &json!({})).starts_with("HTTP/1.1 401"), "{path}");
     }
-    for (kept, mode) in [("cluster/door.json", 0o600), ("cluster/engine/data", 0o700)] {
+    for (kept, mode) in [
+        ("cluster/door.json", 0o600),
+        ("cluster/door.pem", 0o600),
+        ("cluster/engine.pem", 0o600),
+        ("cluster/engine/data", 0o700),
+    ] {
         let own = std::fs::metadata(cluster.project.store().join(kept)).unwrap().permissions().mode();
         assert_eq!(own & 0o777, mode, "{kept} is for its user only");
     }
+    // The engine has a port of its own.
+    assert!(cluster.post(&cluster.token(), "invoke/CallsheetRun/land", &json!({})).starts_with("HTTP/1.1 404"));
     let right = cluster.post(&cluster.token(), "workers", &json!(null));
     assert!(right.contains(" 200 ") && right.contains("worker 1"), "{right}");
     assert!(cluster.call(&["runs"]).out.is_empty(), "nobody has begun a run");
+}
+
+/// A client talks to nobody who has another certificate, and never without TLS. The port itself answers nothing else.
+pub fn another_certificate(engine: &Path) {
+    let cluster = Cluster::start(counting(1, 10, 2), engine, 1);
+    let call = |variable: &str, value: &str, words: &[&str]| {
+        let output = cluster.project.command(words).env(variable, value).output().unwrap();
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let pinned = "CALLSHEET_CLUSTER_CERTIFICATE";
+    let other = format!("sha256:{}", "0".repeat(64));
+    for words in [&["runs", "--on", &cluster.on][..], &["worker", "--at", &cluster.on]] {
+        let (worked, told) = call(pinned, &other, words);
+        assert!(!worked && told.contains("is not trusted here") && told.contains(pinned), "{told}");
+        let (worked, told) = call(pinned, "none", words);
+        assert!(!worked && told.contains("is not the fingerprint of a certificate"), "{told}");
+    }
+    let (worked, told) = call(pinned, &cluster.certificate, &["runs", "--on", &cluster.on]);
+    assert!(worked, "{told}");
+    // By a name that is not the one of the project's own cluster, nobody vouches for it.
+    let named = cluster.on.replace("127.0.0.1", "localhost");
+    let (worked, told) = call("CALLSHEET_CLUSTER_TOKEN", &cluster.token(), &["runs", "--on", &named]);
+    assert!(!worked && told.contains("is not trusted here"), "{told}");
+    let plain = cluster.on.replace("https", "http");
+    let (worked, told) = call(pinned, &cluster.certificate, &["runs", "--on", &plain]);
+    assert!(!worked && told.contains("such as https://"), "{told}");
+    for host in [cluster.on.strip_prefix("https://").unwrap(), &cluster.engine_port()] {
+        let mut stream = std::net::TcpStream::connect(host).unwrap();
+        stream
+            .write_all(
+                format!("POST /workers HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {}\r\n\r\n", cluster.token())
+                    .as_bytes(),
+            )
+            .unwrap();
+        let mut answer = Vec::new();
+        // It may also break the connection.
+        let _broken = stream.read_to_end(&mut answer);
+        assert!(!answer.starts_with(b"HTTP"), "{}", String::from_utf8_lossy(&answer));
+    }
+}
+
+/// A worker that was installed before the cluster gets no work, and hears what to do.
+pub fn an_old_worker(engine: &Path) {
+    let cluster = Cluster::start(counting(1, 10, 2), engine, 1);
+    let asks = |versions: serde_json::Value| {
+        let offer = json!({ "providers": [], "tools": null, "changes": true, "at_once": 4 });
+        let asks = json!({ "name": "other", "process": "other", "offer": offer, "has": [], "versions": versions });
+        cluster.post(&cluster.token(), "work/take", &asks)
+    };
+    for versions in [json!(null), json!({ "log": 0, "messages": 1 }), json!({ "log": 1, "messages": 99 })] {
+        let answer = asks(versions);
+        assert!(answer.starts_with("HTTP/1.1 426"), "{answer}");
+        assert!(!cluster.workers().contains_key("other"), "{answer}");
+    }
+    let before_versions = cluster.post(&cluster.token(), "work/take", &json!({ "name": "other" }));
+    assert!(before_versions.starts_with("HTTP/1.1 426"), "{before_versions}");
+    let answer = asks(json!({ "log": 0, "messages": 1 }));
+    assert!(answer.contains("install the cluster's version here"), "{answer}");
+    let run = cluster.begin(&WORDS);
+    ends(&cluster, &run);
 }

@@ -1,5 +1,6 @@
-//! Texts by their hash, in a folder that all workers of a machine share.
+//! Texts by their hash, in a folder that the processes of a machine share.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -43,6 +44,12 @@ impl BlobFolder {
         Ok(())
     }
 
+    /// Stores a text, also over a damaged file.
+    pub fn replace(&self, bytes: &[u8]) -> Result<(), StoreFault> {
+        let file = self.file(&BlobId::of(bytes));
+        self.write(&file, bytes).map_err(|error| fault(&file, &error))
+    }
+
     pub fn get(&self, id: &BlobId) -> Result<Vec<u8>, StoreFault> {
         let file = self.file(id);
         match std::fs::read(&file) {
@@ -50,6 +57,16 @@ impl BlobFolder {
             Ok(_) => Err(StoreFault::Broken(format!("{} is damaged", file.display()))),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(StoreFault::NoBlob(id.clone())),
             Err(error) => Err(fault(&file, &error)),
+        }
+    }
+
+    /// Removes all others. One that cannot be removed stays.
+    pub fn keep_only(&self, wanted: &BTreeSet<BlobId>) {
+        let folders = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        for file in folders.flat_map(|folder| std::fs::read_dir(folder.path()).into_iter().flatten().flatten()) {
+            if file.file_name().to_str().is_none_or(|name| !wanted.contains(&BlobId::new(name))) {
+                let _stays = std::fs::remove_file(file.path());
+            }
         }
     }
 

@@ -1,9 +1,11 @@
 //! What the parts of a cluster say to each other, as JSON. Every type here is a message that an older or newer process
 //! may have written: fields are only added, each with a default.
 
+use std::collections::BTreeMap;
+
 use callsheet_app::Client;
 use callsheet_core::events::{Event, LogEntry};
-use callsheet_core::nouns::{RunId, Slug};
+use callsheet_core::nouns::{BlobId, RunId, Slug};
 use callsheet_core::record::EffectKey;
 use callsheet_runtime::driver::{Begun, Needs, Returned};
 use callsheet_runtime::grants::GrantedThing;
@@ -23,6 +25,35 @@ pub(crate) const WORK: &str = "CallsheetWork";
 /// The service that stores texts.
 pub(crate) const BLOBS: &str = "CallsheetBlobs";
 
+/// The version of these messages. It grows when an older process would misread one; fields that it may leave out do not count.
+pub(crate) const MESSAGES: u32 = 1;
+
+/// What a process understands. Parts of a cluster work together only if it is the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Versions {
+    /// The version of log entries.
+    pub log: u32,
+    /// The version of the messages here.
+    pub messages: u32,
+}
+
+impl Versions {
+    /// Those of this process.
+    pub const OWN: Self = Self { log: callsheet_core::events::VERSION, messages: MESSAGES };
+
+    /// What a worker with these versions hears. `None` if it may work.
+    pub fn refusal(self) -> Option<String> {
+        let Self { log, messages } = self;
+        (self != Self::OWN).then(|| {
+            format!(
+                "the cluster and this worker are not the same version of Callsheet (records {} and {log}, messages {MESSAGES} and \
+                 {messages}); install the cluster's version here, and start the worker again",
+                Self::OWN.log
+            )
+        })
+    }
+}
+
 /// What a run has recorded, without the entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Head {
@@ -38,6 +69,9 @@ pub(crate) struct Head {
     /// Whether it is new and waits to be told to go on.
     #[serde(default)]
     pub rests: bool,
+    /// The version of its newest entries.
+    #[serde(default)]
+    pub log: u32,
 }
 
 /// What is given to a run.
@@ -143,20 +177,34 @@ pub struct Offer {
     pub tools: Option<Vec<String>>,
     /// Whether it changes files of the project.
     pub changes: bool,
+    /// Whether it is where the project is. Others get nothing that may have effects there.
+    #[serde(default)]
+    pub here: bool,
     /// How much it does at the same time.
     pub at_once: usize,
 }
 
 impl Offer {
-    /// Whether it covers what an effect needs.
-    pub(crate) fn covers(&self, needs: &Needs) -> bool {
-        match needs {
+    /// Whether it covers what work needs.
+    pub(crate) fn covers(&self, job: &Job) -> bool {
+        if job.once && !self.here {
+            return false;
+        }
+        match &job.needs {
             Needs::Nothing => true,
             Needs::Provider(name) => self.providers.contains(name),
             Needs::Tool(name) => self.tools.as_ref().is_none_or(|tools| tools.contains(name)),
             Needs::Changes => self.changes,
         }
     }
+}
+
+/// What every version of a worker's question has.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Hello {
+    /// What it understands.
+    #[serde(default)]
+    pub versions: Versions,
 }
 
 /// A worker asks for work. It asks again and again, so this also says that it lives.
@@ -173,6 +221,9 @@ pub(crate) struct Take {
     /// Its slots of providers.
     #[serde(default)]
     pub slots: OwnSlots,
+    /// What it understands.
+    #[serde(default)]
+    pub versions: Versions,
 }
 
 /// What a worker has to do from now on.
@@ -214,6 +265,75 @@ pub(crate) struct Grant {
     /// The only task that may. `None` stands for the project.
     #[serde(default)]
     pub only: Option<(RunId, Slug)>,
+}
+
+/// What is read of a part of a log that this process does not understand.
+#[derive(Debug, Deserialize)]
+pub(crate) struct NewerPages {
+    entries: Vec<NewerEntry>,
+}
+
+#[derive(Debug, Deserialize)]
+struct NewerEntry {
+    v: u32,
+}
+
+impl NewerPages {
+    /// The newest version in it.
+    pub fn version(&self) -> u32 {
+        self.entries.iter().map(|entry| entry.v).max().unwrap_or_default()
+    }
+}
+
+/// What shows that a process works for a run: its leases there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Claim {
+    /// The run.
+    pub run: RunId,
+    /// The process.
+    pub process: String,
+    /// Attempts, and how often each was given out.
+    pub leases: Vec<(u64, u32)>,
+}
+
+/// A worker reads the record of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct ReadLog {
+    /// Its right to do so.
+    pub claim: Claim,
+    /// The first page.
+    pub from: u64,
+}
+
+/// A worker reads a text of a run, or a file of the project.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct GetText {
+    /// Its right to do so.
+    pub claim: Claim,
+    /// The text.
+    pub id: BlobId,
+}
+
+/// The files of the project at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Snapshot {
+    /// The name of its folder.
+    pub name: String,
+    /// The files, sorted by path.
+    pub files: Vec<SnapshotFile>,
+    /// What is trusted: hashes by path.
+    pub trusted: BTreeMap<String, String>,
+}
+
+/// A file of the project.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SnapshotFile {
+    /// Where it is below the root.
+    pub path: String,
+    /// Its content.
+    pub id: BlobId,
+    /// Whether it is a program.
+    pub runs: bool,
 }
 
 /// A part of a log.

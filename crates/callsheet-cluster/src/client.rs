@@ -4,20 +4,32 @@ use std::path::Path;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use callsheet_core::events::LogEntry;
+use callsheet_core::events::{LogEntry, VERSION};
 use callsheet_core::nouns::RunId;
 use reqwest::{RequestBuilder, Response, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-use crate::calls::{Answer, Head, Landing, Pages, RUN};
+use crate::calls::{Answer, Head, Landing, NewerPages, Pages, RUN};
 use crate::fault::ClusterFault;
+use crate::tls::{Trust, pinned, untrusted};
 
 /// How long a connection may take to open.
 const CONNECT: Duration = Duration::from_secs(5);
 /// How long a call may take. A call waits for a run's earlier calls.
 const CALL: Duration = Duration::from_secs(60);
+
+/// How a cluster is reached.
+#[derive(Clone)]
+pub struct Access {
+    /// Its address, such as `https://127.0.0.1:8080`.
+    pub address: String,
+    /// What is shown there.
+    pub token: Option<String>,
+    /// Who may answer there.
+    pub trust: Trust,
+}
 
 /// Calls to a cluster at one address, or to its engine.
 #[derive(Clone)]
@@ -34,15 +46,21 @@ impl std::fmt::Debug for Client {
 }
 
 impl Client {
-    /// A client for the cluster at this address, such as `http://127.0.0.1:8080`, with its token.
-    pub fn new(address: &str, token: Option<&str>) -> Result<Self, ClusterFault> {
-        if !reqwest::Url::parse(address).is_ok_and(|url| url.has_host()) {
-            let why = format!("\"{address}\" is not the address of a cluster, such as http://127.0.0.1:8080");
+    /// A client for a cluster.
+    pub fn new(access: &Access) -> Result<Self, ClusterFault> {
+        let Access { address, token, trust } = access;
+        if !reqwest::Url::parse(address).is_ok_and(|url| url.scheme() == "https" && url.has_host()) {
+            let why = format!("\"{address}\" is not the address of a cluster, such as https://127.0.0.1:8080");
             return Err(ClusterFault::Refused(why));
         }
-        let http = built(reqwest::Client::builder())?;
-        let token = token.map(str::to_owned);
-        Ok(Self { http, address: address.trim_end_matches('/').to_owned(), token })
+        let builder = reqwest::Client::builder();
+        let builder = match trust {
+            Trust::Pinned(fingerprint) => {
+                builder.tls_backend_preconfigured(pinned(fingerprint).map_err(|error| machine(&error))?)
+            }
+            Trust::Authorities => builder,
+        };
+        Ok(Self { http: built(builder)?, address: address.trim_end_matches('/').to_owned(), token: token.clone() })
     }
 
     /// A client for the part of an engine that listens on a socket of this machine.
@@ -111,13 +129,6 @@ impl Client {
         self.call(&format!("{RUN}/{}/land", segment(run.as_str())), landing).await.map_err(|fault| named(fault, run))
     }
 
-    /// Gives something to a run. Returns when the engine has it, before the run has recorded it.
-    pub async fn send_landing(&self, run: &RunId, landing: &Landing) -> Result<(), ClusterFault> {
-        let path = format!("{RUN}/{}/land/send", segment(run.as_str()));
-        let _sent: serde_json::Value = self.call(&path, landing).await.map_err(|fault| named(fault, run))?;
-        Ok(())
-    }
-
     /// The state of a run.
     pub async fn head(&self, run: &RunId) -> Result<Head, ClusterFault> {
         self.ask(&format!("{RUN}/{}/head", segment(run.as_str()))).await.map_err(|fault| named(fault, run))
@@ -125,10 +136,23 @@ impl Client {
 
     /// The entries of a run from a page on, and its state after them.
     pub async fn log(&self, run: &RunId, from: u64) -> Result<(Head, Vec<LogEntry>), ClusterFault> {
+        let path = format!("{RUN}/{}/pages", segment(run.as_str()));
+        self.pages(&path, run, from, |from| serde_json::to_vec(&from)).await
+    }
+
+    /// The same from another place, which is asked for each part with this body.
+    pub async fn pages(
+        &self,
+        path: &str,
+        run: &RunId,
+        from: u64,
+        body: impl Fn(u64) -> serde_json::Result<Vec<u8>>,
+    ) -> Result<(Head, Vec<LogEntry>), ClusterFault> {
         let (mut entries, mut next) = (Vec::new(), from);
         loop {
-            let path = format!("{RUN}/{}/pages", segment(run.as_str()));
-            let pages: Pages = self.call(&path, &next).await.map_err(|fault| named(fault, run))?;
+            let body = body(next).map_err(|error| ClusterFault::Refused(error.to_string()))?;
+            let answer = self.call_bytes(path, body, "application/json").await.map_err(|fault| named(fault, run))?;
+            let pages = read_pages(path, &answer)?;
             entries.extend(pages.entries);
             match pages.next {
                 Some(page) => next = page,
@@ -138,6 +162,9 @@ impl Client {
     }
 
     fn unreachable(&self, error: &reqwest::Error) -> ClusterFault {
+        if let Some(why) = untrusted(error) {
+            return ClusterFault::Untrusted { address: self.address.clone(), why };
+        }
         let mut why = error.to_string();
         let mut source = std::error::Error::source(error);
         while let Some(inner) = source {
@@ -159,9 +186,10 @@ impl Client {
             StatusCode::GONE => ClusterFault::NoRun(run()),
             StatusCode::CONFLICT => ClusterFault::RunExists(run()),
             StatusCode::LOCKED => ClusterFault::Replaced,
+            StatusCode::UPGRADE_REQUIRED => ClusterFault::OtherVersion(message),
             StatusCode::FORBIDDEN => ClusterFault::NoRight(message),
             StatusCode::UNAUTHORIZED => ClusterFault::NoEntry(self.address.clone()),
-            StatusCode::NOT_FOUND | StatusCode::BAD_GATEWAY => {
+            StatusCode::NOT_FOUND | StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE => {
                 ClusterFault::Unreachable { address: self.address.clone(), why: format!("it is not ready ({message})") }
             }
             _ => ClusterFault::Refused(format!("the cluster at {} refused ({status}): {message}", self.address)),
@@ -178,7 +206,11 @@ fn built(builder: reqwest::ClientBuilder) -> Result<reqwest::Client, ClusterFaul
         .redirect(reqwest::redirect::Policy::none())
         .no_proxy()
         .build()
-        .map_err(|error| ClusterFault::Machine { what: "HTTP".to_owned(), why: error.to_string() })
+        .map_err(|error| machine(&error))
+}
+
+fn machine(error: &impl ToString) -> ClusterFault {
+    ClusterFault::Machine { what: "HTTP".to_owned(), why: error.to_string() }
 }
 
 fn read<T: DeserializeOwned>(path: &str, answer: &[u8]) -> Result<T, ClusterFault> {
@@ -186,6 +218,18 @@ fn read<T: DeserializeOwned>(path: &str, answer: &[u8]) -> Result<T, ClusterFaul
     let answer = if answer.is_empty() { b"null" } else { answer };
     serde_json::from_slice(answer)
         .map_err(|error| ClusterFault::Refused(format!("{path} answered something else: {error}")))
+}
+
+/// A part of a log. Entries of a newer version are told apart from damaged ones.
+fn read_pages(path: &str, answer: &[u8]) -> Result<Pages, ClusterFault> {
+    let pages = read::<Pages>(path, answer);
+    if pages.as_ref().is_ok_and(|pages| pages.entries.iter().all(|entry| entry.v <= VERSION)) {
+        return pages;
+    }
+    match read::<NewerPages>(path, answer).map(|newer| newer.version()) {
+        Ok(found) if found > VERSION => Err(ClusterFault::TooNew { found, known: VERSION }),
+        _ => pages,
+    }
 }
 
 /// The fault with the name of the run, which only the caller knows.
@@ -261,20 +305,41 @@ mod tests {
         assert_eq!(segment("../a b/ü?"), "..%2Fa%20b%2F%C3%BC%3F");
     }
 
+    fn client(address: &str) -> Result<Client, ClusterFault> {
+        Client::new(&Access { address: address.to_owned(), token: None, trust: Trust::Authorities })
+    }
+
     #[test]
     fn what_is_no_address_is_refused_before_anything_is_sent() {
-        for words in ["runs", "", "127.0.0.1:8080", "file:///tmp"] {
-            assert!(matches!(Client::new(words, None), Err(ClusterFault::Refused(_))), "{words}");
+        for words in ["runs", "", "127.0.0.1:8080", "file:///tmp", "http://127.0.0.1:8080"] {
+            assert!(matches!(client(words), Err(ClusterFault::Refused(_))), "{words}");
         }
-        assert_eq!(Client::new("http://127.0.0.1:8080/", None).unwrap().address(), "http://127.0.0.1:8080");
+        assert_eq!(client("https://127.0.0.1:8080/").unwrap().address(), "https://127.0.0.1:8080");
+    }
+
+    /// covers: 15.19
+    #[test]
+    fn a_log_of_a_newer_version_is_told_apart_from_a_damaged_one() {
+        let pages = |entry: serde_json::Value| {
+            let head = Head { position: 1, pages: 1, ..Head::default() };
+            serde_json::to_vec(&serde_json::json!({ "head": head, "entries": [entry], "next": null })).unwrap()
+        };
+        let newer = pages(serde_json::json!({ "v": VERSION + 1, "n": 1, "at": 1, "event": "garden_watered" }));
+        let fault = read_pages("pages", &newer).unwrap_err();
+        assert!(matches!(fault, ClusterFault::TooNew { found, known } if found == VERSION + 1 && known == VERSION));
+        let known =
+            serde_json::json!({ "v": VERSION + 1, "n": 1, "at": 1, "event": "run_waiting", "outcome": "complete" });
+        assert!(matches!(read_pages("pages", &pages(known)), Err(ClusterFault::TooNew { .. })));
+        let damaged = pages(serde_json::json!({ "v": VERSION, "n": 1, "at": 1, "event": "garden_watered" }));
+        assert!(matches!(read_pages("pages", &damaged), Err(ClusterFault::Refused(_))));
     }
 
     #[test]
     fn a_cluster_that_is_not_there_is_named() {
-        let calls = Blocking::new(Client::new("http://127.0.0.1:1", None).unwrap()).unwrap();
+        let calls = Blocking::new(client("https://127.0.0.1:1").unwrap()).unwrap();
         let fault = calls.wait(|client| async move { client.head(&RunId::new("x")).await }).unwrap_err();
         assert!(
-            matches!(&fault, ClusterFault::Unreachable { address, .. } if address == "http://127.0.0.1:1"),
+            matches!(&fault, ClusterFault::Unreachable { address, .. } if address == "https://127.0.0.1:1"),
             "{fault}"
         );
     }

@@ -371,8 +371,7 @@ impl State {
     /// Whether this worker can do it now, and no other one should: one that does less, or one that has not failed at it.
     fn may_have(&self, process: &str, job: &Job) -> bool {
         let has_failed = |process: &str| self.failed.get(&job.key()).is_some_and(|failed| failed.contains(process));
-        let can =
-            |process: &str, known: &Known| self.load(process) < known.offer.at_once && known.offer.covers(&job.needs);
+        let can = |process: &str, known: &Known| self.load(process) < known.offer.at_once && known.offer.covers(job);
         let is_able = self.workers.get(process).is_some_and(|own| can(process, own));
         let rank = |process: &str| (has_failed(process), self.load(process));
         let is_better = |(other, known): (&String, &Known)| {

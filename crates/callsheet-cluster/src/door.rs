@@ -1,4 +1,4 @@
-//! The only port of a cluster. Whoever comes shows the token: the engine, workers and clients.
+//! The ports of a cluster: one for workers and clients, and one for the engine. Whoever comes shows the token.
 
 use std::sync::Arc;
 
@@ -11,18 +11,23 @@ use axum::routing::post;
 use axum::{Extension, Router};
 use callsheet_app::{Client, Clients};
 use callsheet_core::nouns::RunId;
+use callsheet_runtime::ports::StoreFault;
 use restate_sdk::endpoint::{Endpoint, HandleOptions, ProtocolMode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use subtle::ConstantTimeEq;
 
-use crate::calls::{BLOBS, Done, Grant, INDEX, RUN, Take};
+use crate::blobs::BlobFolder;
+use crate::calls::{BLOBS, Claim, Done, GetText, Grant, Hello, INDEX, RUN, ReadLog, Take};
+use crate::client::segment;
 use crate::fault::ClusterFault;
 use crate::host::Project;
 use crate::limits::{Paused, Slot};
 use crate::live::{Spoken, Streams};
-use crate::placement::{Placement, Receipt};
-use crate::rights::{needed, stamped};
+use crate::placement::{Admission, Placement, Receipt};
+use crate::records::NamedTexts;
+use crate::rights::{needed, of_workers, stamped};
+use crate::snapshots::Snapshots;
 
 /// The longest body that is taken.
 const LONGEST: usize = 64 * 1024 * 1024;
@@ -33,6 +38,18 @@ pub(crate) const TAKE: &str = "work/take";
 pub(crate) const DONE: &str = "work/done";
 /// Where it says that it goes.
 pub(crate) const LEAVE: &str = "work/leave";
+
+/// Where it reads the record of a run that it works for.
+pub(crate) const LOG: &str = "work/log";
+/// Where it reads a text of that run.
+pub(crate) const TEXT: &str = "work/text";
+/// Where it gives a text: its claim as a line of JSON, then the text.
+pub(crate) const TEXTS: &str = "work/texts";
+
+/// Where it reads which files the project has now.
+pub(crate) const FILES: &str = "work/files";
+/// Where it reads one of them.
+pub(crate) const FILE: &str = "work/file";
 
 /// Where a client asks which workers there are.
 pub(crate) const WORKERS: &str = "workers";
@@ -54,20 +71,36 @@ pub(crate) const LOOK: &str = "live/look";
 #[derive(Clone)]
 pub(crate) struct Door {
     pub token: Arc<str>,
+    /// What workers show.
+    pub worker_token: Arc<str>,
     /// Those with tokens of their own.
     pub clients: Arc<dyn Clients>,
     pub placement: Arc<Placement>,
     pub project: Arc<dyn Project>,
     pub streams: Arc<Streams>,
+    pub blobs: BlobFolder,
+    pub named: Arc<NamedTexts>,
+    pub snapshots: Arc<Snapshots>,
     pub endpoint: Endpoint,
 }
 
-/// Everything that can be called.
+/// What the engine calls.
+pub(crate) fn engine_router(door: Door) -> Router {
+    let router = Router::new().fallback(engine).layer(middleware::from_fn_with_state(door.clone(), let_engine_in));
+    router.with_state(door)
+}
+
+/// What workers and clients call.
 pub(crate) fn router(door: Door) -> Router {
     let mut router = Router::new()
         .route(&format!("/{TAKE}"), post(take))
         .route(&format!("/{DONE}"), post(done))
         .route(&format!("/{LEAVE}"), post(leave))
+        .route(&format!("/{LOG}"), post(log))
+        .route(&format!("/{TEXT}"), post(text))
+        .route(&format!("/{TEXTS}"), post(give_text))
+        .route(&format!("/{FILES}"), post(files))
+        .route(&format!("/{FILE}"), post(file))
         .route(&format!("/{WORKERS}"), post(workers))
         .route(&format!("/{SPEAK}"), post(speak))
         .route(&format!("/{LOOK}"), post(look))
@@ -80,24 +113,47 @@ pub(crate) fn router(door: Door) -> Router {
         router = router.route(&format!("/{service}/{{*rest}}"), post(relay));
     }
     router
-        .fallback(engine)
         .layer(DefaultBodyLimit::max(LONGEST))
         .layer(middleware::from_fn_with_state(door.clone(), let_in))
         .with_state(door)
 }
 
+/// The token that a request shows.
+fn shown(request: &Request) -> &str {
+    let shown = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    shown.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default()
+}
+
+fn is(shown: &str, token: &str) -> bool {
+    bool::from(shown.as_bytes().ct_eq(token.as_bytes()))
+}
+
+fn unknown() -> Response {
+    (StatusCode::UNAUTHORIZED, "the token is missing or wrong").into_response()
+}
+
+/// Refuses whoever has not the token of the cluster, with which the engine was told to call.
+async fn let_engine_in(State(door): State<Door>, request: Request, next: Next) -> Response {
+    if is(shown(&request), &door.token) { next.run(request).await } else { unknown() }
+}
+
 /// Refuses whoever has neither the token of the cluster nor one with the right to make this call. Notes a client with a
 /// token of its own at the request.
 async fn let_in(State(door): State<Door>, mut request: Request, next: Next) -> Response {
-    let shown = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let shown = shown.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default().to_owned();
-    if bool::from(shown.as_bytes().ct_eq(door.token.as_bytes())) {
+    let shown = shown(&request).to_owned();
+    if is(&shown, &door.token) {
         return next.run(request).await;
+    }
+    if is(&shown, &door.worker_token) {
+        if of_workers(request.uri().path()) {
+            return next.run(request).await;
+        }
+        return (StatusCode::FORBIDDEN, "the token of workers lets nobody do this").into_response();
     }
     let known = tokio::task::spawn_blocking(move || door.clients.client(&shown)).await;
     let client = match known {
         Ok(Ok(Some(client))) => client,
-        Ok(Ok(None)) => return (StatusCode::UNAUTHORIZED, "the token is missing or wrong").into_response(),
+        Ok(Ok(None)) => return unknown(),
         Ok(Err(refusal)) => return (StatusCode::INTERNAL_SERVER_ERROR, refusal.to_string()).into_response(),
         Err(error) => return (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
     };
@@ -112,7 +168,16 @@ async fn let_in(State(door): State<Door>, mut request: Request, next: Next) -> R
     next.run(request).await
 }
 
-async fn take(State(door): State<Door>, Said(asks): Said<Take>) -> Response {
+async fn take(State(door): State<Door>, body: Bytes) -> Response {
+    // The question of another version may have another form.
+    let hello = serde_json::from_slice::<Hello>(&body).unwrap_or_default();
+    if let Some(words) = hello.versions.refusal() {
+        return (StatusCode::UPGRADE_REQUIRED, words).into_response();
+    }
+    let asks: Take = match serde_json::from_slice(&body) {
+        Ok(asks) => asks,
+        Err(error) => return (StatusCode::BAD_REQUEST, error.to_string()).into_response(),
+    };
     match door.placement.take(&asks).await {
         Ok(taken) => json(&taken),
         Err(_replaced) => (StatusCode::LOCKED, "another worker has this name").into_response(),
@@ -125,6 +190,86 @@ async fn done(State(door): State<Door>, Said(done): Said<Done>) -> Response {
         Ok(Receipt::Late) => json(&false),
         Ok(Receipt::Later) => (StatusCode::SERVICE_UNAVAILABLE, "this work is not known yet").into_response(),
         Err(fault) => failed(&fault),
+    }
+}
+
+/// Refuses a worker that has no work of a run.
+async fn admit(door: &Door, claim: &Claim) -> Result<(), Response> {
+    match door.placement.admits(claim).await {
+        Ok(Admission::Yes) => Ok(()),
+        Ok(Admission::Later) => Err((StatusCode::SERVICE_UNAVAILABLE, "this work is not known yet").into_response()),
+        Ok(Admission::No) => {
+            Err((StatusCode::FORBIDDEN, format!("this worker has no work of {}", claim.run)).into_response())
+        }
+        Err(fault) => Err(failed(&fault)),
+    }
+}
+
+async fn log(State(door): State<Door>, Said(ReadLog { claim, from }): Said<ReadLog>) -> Response {
+    if let Err(refused) = admit(&door, &claim).await {
+        return refused;
+    }
+    let path = format!("{RUN}/{}/pages", segment(claim.run.as_str()));
+    relayed(&door, &path, Some("application/json"), from.to_string().into_bytes()).await
+}
+
+async fn text(State(door): State<Door>, Said(GetText { claim, id }): Said<GetText>) -> Response {
+    if let Err(refused) = admit(&door, &claim).await {
+        return refused;
+    }
+    match door.named.has(&door.placement.client, &claim.run, &id).await {
+        Ok(true) => {}
+        Ok(false) => {
+            return (StatusCode::FORBIDDEN, format!("{} names no text {id}", claim.run)).into_response();
+        }
+        Err(fault) => return failed(&fault),
+    }
+    let (blobs, wanted) = (door.blobs, id.clone());
+    match tokio::task::spawn_blocking(move || blobs.get(&wanted)).await {
+        Ok(Ok(bytes)) => bytes.into_response(),
+        Ok(Err(StoreFault::NoBlob(_))) => (StatusCode::GONE, format!("there is no text {id}")).into_response(),
+        Ok(Err(fault)) => (StatusCode::INTERNAL_SERVER_ERROR, fault.to_string()).into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}
+
+async fn give_text(State(door): State<Door>, body: Bytes) -> Response {
+    let end = body.iter().position(|byte| *byte == b'\n').unwrap_or(body.len());
+    let claim: Claim = match serde_json::from_slice(&body[..end]) {
+        Ok(claim) => claim,
+        Err(error) => return (StatusCode::BAD_REQUEST, error.to_string()).into_response(),
+    };
+    if let Err(refused) = admit(&door, &claim).await {
+        return refused;
+    }
+    let (blobs, bytes) = (door.blobs, body.slice((end + 1).min(body.len())..));
+    match tokio::task::spawn_blocking(move || blobs.put(&bytes)).await {
+        Ok(Ok(id)) => json(&id),
+        Ok(Err(fault)) => (StatusCode::INSUFFICIENT_STORAGE, fault.to_string()).into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}
+
+async fn files(State(door): State<Door>, Said(claim): Said<Claim>) -> Response {
+    if let Err(refused) = admit(&door, &claim).await {
+        return refused;
+    }
+    let (project, snapshots) = (door.project, door.snapshots);
+    match tokio::task::spawn_blocking(move || snapshots.take(project.files())).await {
+        Ok(snapshot) => json(&snapshot),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}
+
+async fn file(State(door): State<Door>, Said(GetText { claim, id }): Said<GetText>) -> Response {
+    if let Err(refused) = admit(&door, &claim).await {
+        return refused;
+    }
+    let snapshots = door.snapshots;
+    match tokio::task::spawn_blocking(move || snapshots.read(&id)).await {
+        Ok(Some(bytes)) => bytes.into_response(),
+        Ok(None) => (StatusCode::GONE, "the file has changed").into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
     }
 }
 
@@ -179,7 +324,11 @@ async fn relay(
         _ => body.to_vec(),
     };
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    match door.placement.client.relay(uri.path().trim_start_matches('/'), kind, body).await {
+    relayed(&door, uri.path().trim_start_matches('/'), kind, body).await
+}
+
+async fn relayed(door: &Door, path: &str, kind: Option<&str>, body: Vec<u8>) -> Response {
+    match door.placement.client.relay(path, kind, body).await {
         Ok((status, body)) => (StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY), body).into_response(),
         Err(fault) => failed(&fault),
     }

@@ -116,11 +116,12 @@ fn configuration() -> String {
 }
 
 impl Engine {
-    /// Starts an engine with its data in `folder`, for the user of this process only.
+    /// Starts an engine with its data in `folder`, for the user of this process only. It calls a dispatcher that has the
+    /// certificate in the file `trusted`, and trusts no other.
     ///
     /// # Errors
     /// The program does not start, or not in time. Its messages are in `engine.log` in the folder.
-    pub async fn start(program: &Path, folder: &Path) -> Result<Self, ClusterFault> {
+    pub async fn start(program: &Path, folder: &Path, trusted: &Path) -> Result<Self, ClusterFault> {
         let machine = |what: &Path, error: &std::io::Error| ClusterFault::Machine {
             what: what.display().to_string(),
             why: error.to_string(),
@@ -135,6 +136,8 @@ impl Engine {
         // Names of sockets are relative to the folder in which the engine starts.
         let child = Command::new(program)
             .current_dir(folder)
+            .env("SSL_CERT_FILE", trusted)
+            .env_remove("SSL_CERT_DIR")
             .arg("--no-logo")
             .arg("--config-file")
             .arg(&settings)
@@ -187,7 +190,7 @@ pub(crate) async fn register(
 ) -> Result<(), ClusterFault> {
     let client = engine.admin()?;
     let headers = json!({ "authorization": format!("Bearer {token}") });
-    let body = json!({ "uri": format!("http://{host}/"), "force": true, "additional_headers": headers });
+    let body = json!({ "uri": format!("https://{host}/"), "force": true, "additional_headers": headers });
     let begun = tokio::time::Instant::now();
     loop {
         match client.call::<serde_json::Value>("deployments", &body).await {

@@ -20,9 +20,31 @@ pub enum ClusterFault {
          token into CALLSHEET_CLUSTER_TOKEN"
     )]
     NoEntry(String),
+    /// Whoever answers has not the certificate that was expected. Whoever calls needs its fingerprint.
+    #[error(
+        "the certificate of the cluster at {address} is not trusted here: {why}; put its fingerprint, which `callsheet cluster up` \
+         prints, into CALLSHEET_CLUSTER_CERTIFICATE"
+    )]
+    Untrusted {
+        /// Its address.
+        address: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// The token has not the right to do this. The message says which.
     #[error("{0}")]
     NoRight(String),
+    /// The parts of the cluster are not one version of Callsheet. The message says what to do.
+    #[error("{0}")]
+    OtherVersion(String),
+    /// A newer Callsheet wrote the run.
+    #[error("{}", StoreFault::TooNew { found: *found, known: *known })]
+    TooNew {
+        /// The version of the record.
+        found: u32,
+        /// The newest version that this process knows.
+        known: u32,
+    },
     /// Another process has taken over the name of this worker.
     #[error("another worker has taken over the name of this one; give one of them another with --name")]
     Replaced,
@@ -48,10 +70,18 @@ pub enum ClusterFault {
     },
 }
 
+impl ClusterFault {
+    /// Whether a worker that asks again hears the same until a person has done something.
+    pub(crate) fn is_final(&self) -> bool {
+        matches!(self, Self::NoEntry(_) | Self::Untrusted { .. } | Self::OtherVersion(_) | Self::Replaced)
+    }
+}
+
 impl From<ClusterFault> for StoreFault {
     fn from(fault: ClusterFault) -> Self {
         match fault {
             ClusterFault::NoRun(run) => Self::NoRun(run),
+            ClusterFault::TooNew { found, known } => Self::TooNew { found, known },
             ClusterFault::NoRight(words) => Self::Refused(words),
             fault => Self::Remote(fault.to_string()),
         }

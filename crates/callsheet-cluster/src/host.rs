@@ -1,6 +1,7 @@
 //! Folds runs for the engine, and keeps the folded ones. It knows nothing of the engine's types.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,12 +17,13 @@ use callsheet_runtime::services::Services;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::blobs::BlobFolder;
 use crate::calls::{Head, Job, Landed, Landing, Unperformed};
-use crate::client::Client;
+use crate::checkouts::{Checkout, Checkouts, InUse};
 use crate::fault::ClusterFault;
 use crate::hosted_store::HostedStore;
+use crate::records::Records;
 use crate::summary::{is_news, started_at, summary};
+use crate::texts::Texts;
 
 /// How many folded runs a process keeps. Others are folded again when they are needed.
 const KEPT: usize = 256;
@@ -29,17 +31,37 @@ const KEPT: usize = 256;
 /// What the dispatcher and workers need of the program: models, tools and the project.
 #[async_trait]
 pub trait Project: Send + Sync {
-    /// The services of a run with these settings.
+    /// The services of a run with these settings, in a checkout if there is one.
     ///
     /// # Errors
     /// Why the run cannot be performed here, in words for a person.
-    async fn services(&self, run: &RunId, settings: &Settings, store: Arc<dyn Store>) -> Result<Services, String>;
+    async fn services(
+        &self,
+        run: &RunId,
+        settings: &Settings,
+        store: Arc<dyn Store>,
+        checkout: Option<&Checkout>,
+    ) -> Result<Services, String>;
+
+    /// The files that a worker elsewhere needs.
+    fn files(&self) -> ProjectFiles;
 
     /// Allows something to the workers, or only to a task of a run. Returns what was granted, in words.
     ///
     /// # Errors
     /// Why it was not granted, in words for a person.
     fn grant(&self, what: GrantedThing, only: Option<(RunId, Slug)>) -> Result<String, String>;
+}
+
+/// The files of a project that a run sees.
+#[derive(Clone, Debug)]
+pub struct ProjectFiles {
+    /// The root of the project.
+    pub root: PathBuf,
+    /// The files, from there.
+    pub paths: Vec<PathBuf>,
+    /// What is trusted: hashes by path.
+    pub trusted: BTreeMap<String, String>,
 }
 
 /// Why a landing did not happen.
@@ -73,9 +95,11 @@ impl From<StoreFault> for HostFault {
 
 /// Folds runs in this process.
 pub(crate) struct Host {
-    client: Client,
-    pub blobs: Arc<BlobFolder>,
-    pub project: Arc<dyn Project>,
+    records: Records,
+    texts: Arc<Texts>,
+    project: Arc<dyn Project>,
+    /// Copies of the project. `None` where the project itself is.
+    checkouts: Option<Arc<Checkouts>>,
     runs: Mutex<BTreeMap<RunId, Kept>>,
     uses: AtomicU64,
 }
@@ -110,13 +134,13 @@ impl Folded {
 }
 
 impl Host {
-    pub fn new(client: Client, blobs: Arc<BlobFolder>, project: Arc<dyn Project>) -> Self {
-        Self { client, blobs, project, runs: Mutex::default(), uses: AtomicU64::default() }
-    }
-
-    /// The calls to the engine.
-    pub fn client(&self) -> &Client {
-        &self.client
+    pub fn new(
+        records: Records,
+        texts: Arc<Texts>,
+        project: Arc<dyn Project>,
+        checkouts: Option<Arc<Checkouts>>,
+    ) -> Self {
+        Self { records, texts, project, checkouts, runs: Mutex::default(), uses: AtomicU64::default() }
     }
 
     /// Gives something to a run whose recorded state is `head`. `None` stands for a new run.
@@ -128,10 +152,10 @@ impl Host {
         let known = slot.folded.take().filter(|known| head.as_ref().is_some_and(|head| known.stamp == head.stamp));
         let mut folded = match (known, &head) {
             (Some(known), _) => known,
-            (None, Some(_)) => self.fold(id, &slot.store).await?,
+            (None, Some(_)) => self.fold(id, &slot.store, None).await?,
             // Its client hears at once why the run cannot be performed here.
             (None, None) => {
-                let begun = self.begin(id, &slot.store, started_at(&first), settings_of(&first)).await;
+                let begun = self.begin(id, &slot.store, started_at(&first), settings_of(&first), None).await;
                 begun.map_err(|fault| HostFault::Refused(fault.to_string()))?
             }
         };
@@ -187,12 +211,12 @@ impl Host {
     ) -> Result<(), HostFault> {
         match asked {
             Some(Asked::Reopen { settings, .. }) if **settings != folded.settings => {
-                let services = self.services(id, store, settings).await;
+                let services = self.services(id, store, settings, None).await;
                 // Its client hears at once why the run cannot go on like that.
                 folded.services = services.map_err(|fault| HostFault::Refused(fault.to_string()))?;
                 folded.settings = (**settings).clone();
             }
-            Some(Asked::Undo { .. }) => store.set_log(self.client.log(id, 0).await?.1),
+            Some(Asked::Undo { .. }) => store.set_log(self.records.log(id, 0).await?.1),
             _ => {}
         }
         Ok(())
@@ -209,6 +233,8 @@ impl Host {
 
     /// Performs a job, and returns the events of its result. `None` if the run does not wait for it.
     pub async fn perform(&self, job: &Job, cancel: CancellationToken) -> Result<Option<Vec<Event>>, Unperformed> {
+        let not_begun = |why: String| Unperformed { begun: false, why };
+        let (checkout, _in_use) = self.checkout(&job.run).await.map_err(|fault| not_begun(fault.to_string()))?.unzip();
         let slot = self.slot(&job.run);
         let (work, store) = {
             let mut slot = slot.lock().await;
@@ -216,16 +242,21 @@ impl Host {
             if !slot.folded.as_ref().is_some_and(waits) {
                 let known = slot.folded.take();
                 let folded = match known {
-                    Some(known) => self.caught_up(&job.run, &slot.store, known).await,
-                    None => self.fold(&job.run, &slot.store).await,
+                    Some(known) => self.caught_up(&job.run, &slot.store, known, checkout.as_ref()).await,
+                    None => self.fold(&job.run, &slot.store, checkout.as_ref()).await,
                 };
-                slot.folded = Some(folded.map_err(|fault| Unperformed { begun: false, why: fault.to_string() })?);
+                slot.folded = Some(folded.map_err(|fault| not_begun(fault.to_string()))?);
             }
-            let work = slot
-                .folded
-                .as_ref()
-                .and_then(|folded| folded.run.perform(&folded.services, &job.effect, job.attempt, cancel));
-            (work, Arc::clone(&slot.store))
+            let Some(folded) = &slot.folded else { return Ok(None) };
+            // The run may have been folded in the checkout of earlier work.
+            let services = match &checkout {
+                Some(checkout) => {
+                    let services = self.services(&job.run, &slot.store, &folded.settings, Some(checkout)).await;
+                    services.map_err(|fault| not_begun(fault.to_string()))?
+                }
+                None => Arc::clone(&folded.services),
+            };
+            (folded.run.perform(&services, &job.effect, job.attempt, cancel), Arc::clone(&slot.store))
         };
         let Some(work) = work else { return Ok(None) };
         let failed = |why: String| Unperformed { begun: true, why };
@@ -234,12 +265,25 @@ impl Host {
         Ok(Some(events))
     }
 
+    /// The project as it is now, if it is elsewhere.
+    async fn checkout(&self, run: &RunId) -> Result<Option<(Checkout, InUse)>, ClusterFault> {
+        match &self.checkouts {
+            Some(checkouts) => checkouts.get(run).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
     /// Folds a run from its recorded log.
-    async fn fold(&self, id: &RunId, store: &Arc<HostedStore>) -> Result<Folded, HostFault> {
-        let (head, entries) = self.client.log(id, 0).await?;
+    async fn fold(
+        &self,
+        id: &RunId,
+        store: &Arc<HostedStore>,
+        checkout: Option<&Checkout>,
+    ) -> Result<Folded, HostFault> {
+        let (head, entries) = self.records.log(id, 0).await?;
         let (started_at, settings) = (started_at(&entries), settings_of(&entries));
         store.set_log(entries);
-        let folded = self.begin(id, store, started_at, settings).await;
+        let folded = self.begin(id, store, started_at, settings, checkout).await;
         store.set_log(Vec::new());
         let mut folded = folded?;
         if head.rests {
@@ -253,13 +297,19 @@ impl Host {
     }
 
     /// Folds what was recorded since.
-    async fn caught_up(&self, id: &RunId, store: &Arc<HostedStore>, mut known: Folded) -> Result<Folded, HostFault> {
-        let (head, entries) = self.client.log(id, known.pages).await?;
+    async fn caught_up(
+        &self,
+        id: &RunId,
+        store: &Arc<HostedStore>,
+        mut known: Folded,
+        checkout: Option<&Checkout>,
+    ) -> Result<Folded, HostFault> {
+        let (head, entries) = self.records.log(id, known.pages).await?;
         let settings = settings_of(&entries).filter(|settings| *settings != known.settings);
         known.run.catch_up(entries)?;
         (known.stamp, known.pages) = (head.stamp, head.pages);
         if let Some(settings) = settings {
-            known.services = self.services(id, store, &settings).await?;
+            known.services = self.services(id, store, &settings, checkout).await?;
             known.settings = settings;
         }
         Ok(known)
@@ -272,9 +322,10 @@ impl Host {
         store: &Arc<HostedStore>,
         started_at: u64,
         settings: Option<Settings>,
+        checkout: Option<&Checkout>,
     ) -> Result<Folded, HostFault> {
         let settings = settings.ok_or_else(|| HostFault::Refused(format!("the log of {id} has no beginning")))?;
-        let services = self.services(id, store, &settings).await?;
+        let services = self.services(id, store, &settings, checkout).await?;
         let run = HostedRun::open(&services, id)?;
         Ok(Folded { run, services, settings, stamp: String::new(), started_at, pages: 0 })
     }
@@ -284,9 +335,10 @@ impl Host {
         id: &RunId,
         store: &Arc<HostedStore>,
         settings: &Settings,
+        checkout: Option<&Checkout>,
     ) -> Result<Arc<Services>, HostFault> {
         let as_store: Arc<dyn Store> = Arc::clone(store) as Arc<dyn Store>;
-        self.project.services(id, settings, as_store).await.map(Arc::new).map_err(HostFault::Again)
+        self.project.services(id, settings, as_store, checkout).await.map(Arc::new).map_err(HostFault::Again)
     }
 
     fn slot(&self, id: &RunId) -> Arc<AsyncMutex<Slot>> {
@@ -301,7 +353,7 @@ impl Host {
             let oldest = unused.min_by_key(|(_, kept)| kept.last_use).map(|(id, _)| id.clone());
             oldest.map(|id| runs.remove(&id));
         }
-        let store = Arc::new(HostedStore::new(id, Arc::clone(&self.blobs)));
+        let store = Arc::new(HostedStore::new(id, Arc::clone(&self.texts)));
         let slot = Arc::new(AsyncMutex::new(Slot { store, folded: None }));
         runs.insert(id.clone(), Kept { slot: Arc::clone(&slot), last_use: now });
         slot

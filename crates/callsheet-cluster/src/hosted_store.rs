@@ -7,13 +7,13 @@ use callsheet_core::events::LogEntry;
 use callsheet_core::nouns::{BlobId, RunId};
 use callsheet_runtime::ports::{Lock, Posted, RunSummary, Store, StoreFault};
 
-use crate::blobs::BlobFolder;
+use crate::texts::Texts;
 
 /// The store of one run. The engine lets one call at a time change the run, so its lock is always free.
 #[derive(Debug)]
 pub(crate) struct HostedStore {
     run: RunId,
-    blobs: Arc<BlobFolder>,
+    texts: Arc<Texts>,
     state: Mutex<State>,
 }
 
@@ -28,8 +28,8 @@ struct State {
 }
 
 impl HostedStore {
-    pub fn new(run: &RunId, blobs: Arc<BlobFolder>) -> Self {
-        Self { run: run.clone(), blobs, state: Mutex::default() }
+    pub fn new(run: &RunId, texts: Arc<Texts>) -> Self {
+        Self { run: run.clone(), texts, state: Mutex::default() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -56,7 +56,7 @@ impl HostedStore {
     /// Writes staged texts. Called before the events that name them leave this process.
     pub fn persist_staged(&self) -> Result<(), StoreFault> {
         let staged: Vec<Vec<u8>> = self.state().staged.values().cloned().collect();
-        self.blobs.put_all(&staged)?;
+        self.texts.put_all(&self.run, &staged)?;
         let mut state = self.state();
         staged.iter().for_each(|bytes| drop(state.staged.remove(&BlobId::of(bytes))));
         Ok(())
@@ -111,7 +111,8 @@ impl Store for HostedStore {
     }
 
     fn put_blob(&self, bytes: &[u8]) -> Result<BlobId, StoreFault> {
-        self.blobs.put(bytes)
+        self.texts.put_all(&self.run, &[bytes.to_vec()])?;
+        Ok(BlobId::of(bytes))
     }
 
     fn stage_blob(&self, bytes: Vec<u8>) -> BlobId {
@@ -122,6 +123,6 @@ impl Store for HostedStore {
 
     fn blob(&self, id: &BlobId) -> Result<Vec<u8>, StoreFault> {
         let staged = self.state().staged.get(id).cloned();
-        staged.map_or_else(|| self.blobs.get(id), Ok)
+        staged.map_or_else(|| self.texts.get(&self.run, id), Ok)
     }
 }

@@ -107,11 +107,12 @@ mod tests {
             noted.lock().unwrap().push(landing.returned.len());
             waits.acquire().await.unwrap().forget();
         };
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = format!("http://{}", listener.local_addr().unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("engine.sock");
+        let listener = tokio::net::UnixListener::bind(&socket).unwrap();
         let router = Router::new().route("/CallsheetRun/run/land", post(land));
         tokio::spawn(async move { axum::serve(listener, router).await });
-        let landings = Landings::new(Client::new(&address, None).unwrap());
+        let landings = Landings::new(Client::at_socket(&socket).unwrap());
         let give = |attempt: u64| {
             let landings = Arc::clone(&landings);
             tokio::spawn(async move { landings.give(&RunId::new("run"), result(attempt)).await })

@@ -7,6 +7,7 @@
 
 mod blobs;
 mod calls;
+mod checkouts;
 mod client;
 mod desk;
 mod door;
@@ -18,20 +19,28 @@ mod landings;
 mod limits;
 mod live;
 mod objects;
+mod own_work;
 mod placement;
+mod records;
 mod remote;
 mod rights;
 mod serve;
+mod snapshots;
 mod summary;
+mod texts;
+mod tls;
 mod worker;
 
 pub use calls::Offer;
+pub use checkouts::Checkout;
+pub use client::Access;
 pub use desk::WorkerView;
 pub use engine::{Engine, Installed, LICENCE, Sockets, installed};
 pub use fault::ClusterFault;
-pub use host::Project;
+pub use host::{Project, ProjectFiles};
 pub use limits::WorkerSlots;
 pub use live::WorkerTexts;
 pub use remote::RemoteStore;
 pub use serve::{Serving, serve};
-pub use worker::{Worker, work};
+pub use tls::{Certificate, Fingerprint, Trust};
+pub use worker::{Place, Worker, work};

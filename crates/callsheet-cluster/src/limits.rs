@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::client::Client;
+use crate::client::{Access, Client};
 use crate::door::{GIVE, PAUSE, SLOT};
 use crate::fault::ClusterFault;
 
@@ -162,12 +162,12 @@ struct OwnNumbers {
 }
 
 impl WorkerSlots {
-    /// The limits of the cluster at this address, for a process of a worker.
+    /// The limits of a cluster, for a process of a worker.
     ///
     /// # Errors
     /// The address is none.
-    pub fn new(address: &str, token: &str, process: &str) -> Result<Self, ClusterFault> {
-        let client = Client::new(address, Some(token))?;
+    pub fn new(access: &Access, process: &str) -> Result<Self, ClusterFault> {
+        let client = Client::new(access)?;
         Ok(Self(Arc::new(Seen { client, process: process.to_owned(), own: Mutex::default() })))
     }
 

@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
-use callsheet_core::events::LogEntry;
+use callsheet_core::events::{LogEntry, VERSION};
 use callsheet_core::nouns::{BlobId, RunId};
 use callsheet_runtime::driver::{Begun, Returned};
 use callsheet_runtime::ports::{RunSummary, StoreFault};
 use restate_sdk::context::RequestTarget;
 use restate_sdk::prelude::*;
 
+use crate::blobs::BlobFolder;
 use crate::calls::{ALL, Answer, Head, INDEX, Job, Landed, Landing, Pages, WORK};
 use crate::desk::End;
 use crate::host::{Host, HostFault};
@@ -28,6 +29,12 @@ fn page(number: u64) -> String {
 /// A refusal for the caller, which the engine does not repeat.
 fn refused(code: u16, what: impl Into<String>) -> HandlerError {
     TerminalError::new_with_code(code, what).into()
+}
+
+/// A run that a newer dispatcher wrote. Its workers keep their results until that one is back.
+fn newer(run: &RunId, found: u32) -> String {
+    let fault = StoreFault::TooNew { found, known: VERSION };
+    format!("{run}: {fault}; start the cluster with the Callsheet that wrote it, or a newer one")
 }
 
 /// The object of a run.
@@ -56,6 +63,7 @@ impl RunObject {
         match (&head, landing.first.is_empty()) {
             (Some(_), false) => return Err(refused(409, format!("run {id} already exists"))),
             (None, true) => return Err(refused(410, format!("there is no run {id}"))),
+            (Some(head), _) if head.log > VERSION => return Err(refused(426, newer(&id, head.log))),
             _ => {}
         }
         let (host, run, known) = (Arc::clone(&self.0), id.clone(), head.clone());
@@ -67,7 +75,10 @@ impl RunObject {
         if let Some(last) = entries.last() {
             let position = last.n;
             ctx.set(&page(head.pages), Json(entries));
-            ctx.set(HEAD, Json(Head { position, pages: head.pages + 1, stamp: stamp.clone(), attempts, rests }));
+            ctx.set(
+                HEAD,
+                Json(Head { position, pages: head.pages + 1, stamp: stamp.clone(), attempts, rests, log: VERSION }),
+            );
         }
         for begun in begun {
             let key = format!("{id}/{}", begun.attempt);
@@ -192,7 +203,8 @@ impl WorkService {
                 End::Lost | End::Failed if job.once => {
                     let returned = Returned { effect: job.effect, attempt: job.attempt, events: None };
                     let landing = Landing { returned: vec![returned], ..Landing::default() };
-                    return Ok(self.0.client.send_landing(&job.run, &landing).await?);
+                    self.0.client.land(&job.run, &landing).await?;
+                    return Ok(());
                 }
                 End::Lost | End::Failed | End::NotBegun => {}
             }
@@ -202,18 +214,18 @@ impl WorkService {
 }
 
 /// The texts.
-pub(crate) struct BlobsService(pub Arc<Host>);
+pub(crate) struct BlobsService(pub BlobFolder);
 
 #[restate_sdk::service(name = "CallsheetBlobs", client_visibility = "pub(crate)", journal_retention = "0s")]
 impl BlobsService {
     #[handler]
     async fn put(&self, _ctx: Context<'_>, bytes: Vec<u8>) -> Result<Json<BlobId>, HandlerError> {
-        Ok(Json(self.0.blobs.put(&bytes)?))
+        Ok(Json(self.0.put(&bytes)?))
     }
 
     #[handler]
     async fn get(&self, _ctx: Context<'_>, Json(id): Json<BlobId>) -> Result<Vec<u8>, HandlerError> {
-        match self.0.blobs.get(&id) {
+        match self.0.get(&id) {
             Err(fault @ StoreFault::NoBlob(_)) => Err(refused(410, fault.to_string())),
             read => Ok(read?),
         }

@@ -7,7 +7,7 @@ use callsheet_core::nouns::RunId;
 use callsheet_runtime::driver::Returned;
 use callsheet_runtime::transport_policy::Slots;
 
-use crate::calls::{Done, Job, Lease, Take, Taken, Unperformed};
+use crate::calls::{Claim, Done, Job, Key, Lease, Take, Taken, Unperformed};
 use crate::client::Client;
 use crate::desk::{Desk, End, Replaced, Standing};
 use crate::fault::ClusterFault;
@@ -29,6 +29,17 @@ pub(crate) enum Receipt {
     Late,
     /// The dispatcher does not know yet. The worker asks again.
     Later,
+}
+
+/// Whether a worker may read and write texts of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Admission {
+    /// It has work of the run.
+    Yes,
+    /// The dispatcher does not know yet. The worker asks again.
+    Later,
+    /// It has none.
+    No,
 }
 
 /// The work of a cluster.
@@ -97,6 +108,21 @@ impl Placement {
         };
         self.desk.finish(&key, &lease, end);
         Ok(Receipt::Taken)
+    }
+
+    /// Whether a process works for a run, as it claims.
+    pub async fn admits(&self, claim: &Claim) -> Result<Admission, ClusterFault> {
+        let mut admission = Admission::No;
+        for (attempt, number) in &claim.leases {
+            let key = Key { run: claim.run.clone(), attempt: *attempt };
+            match self.desk.standing(&key, &Lease { process: claim.process.clone(), number: *number }) {
+                Standing::Good => return Ok(Admission::Yes),
+                Standing::Late => {}
+                Standing::Unknown if self.is_awaited(&key.run, key.attempt).await? => admission = Admission::Later,
+                Standing::Unknown => {}
+            }
+        }
+        Ok(admission)
     }
 
     /// Whether a run waits for an attempt.

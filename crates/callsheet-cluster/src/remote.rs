@@ -11,7 +11,7 @@ use callsheet_runtime::ports::{
 };
 
 use crate::calls::{ALL, Answer, BLOBS, Grant, INDEX, Landing};
-use crate::client::{Blocking, Client};
+use crate::client::{Access, Blocking, Client};
 use crate::desk::WorkerView;
 use crate::door::{GRANT, LOOK, WORKERS};
 use crate::fault::ClusterFault;
@@ -26,12 +26,12 @@ pub struct RemoteStore {
 }
 
 impl RemoteStore {
-    /// The runs of the cluster at this address. Its token lets clients in.
+    /// The runs of a cluster.
     ///
     /// # Errors
     /// The address is none, or no thread can be started.
-    pub fn new(address: &str, token: Option<&str>) -> Result<Self, ClusterFault> {
-        let calls = Blocking::new(Client::new(address, token)?)?;
+    pub fn new(access: &Access) -> Result<Self, ClusterFault> {
+        let calls = Blocking::new(Client::new(access)?)?;
         Ok(Self { calls, read: Mutex::default(), staged: Mutex::default() })
     }
 

@@ -4,7 +4,7 @@ use callsheet_app::{Client, ClientRight};
 use callsheet_runtime::ports::{Asked, InboxMessage, Posted};
 
 use crate::calls::{BLOBS, INDEX, Landing, RUN};
-use crate::door::{GRANT, LOOK, WORKERS};
+use crate::door::{DONE, FILE, FILES, GIVE, GRANT, LEAVE, LOG, LOOK, PAUSE, SLOT, SPEAK, TAKE, TEXT, TEXTS, WORKERS};
 
 /// The right that a call needs. `None` if only the cluster's own parts may make it. What is given to a run is looked at
 /// by [`stamped`].
@@ -21,6 +21,12 @@ pub(crate) fn needed(path: &str) -> Option<ClientRight> {
         _ if path == GRANT => Some(ClientRight::Approve),
         _ => None,
     }
+}
+
+/// Whether the token of workers lets somebody make a call. The record and the texts of a run are for those that have work
+/// of it, which the call itself shows.
+pub(crate) fn of_workers(path: &str) -> bool {
+    [TAKE, DONE, LEAVE, LOG, TEXT, TEXTS, FILE, FILES, SPEAK, SLOT, GIVE, PAUSE].contains(&path.trim_start_matches('/'))
 }
 
 /// What a client gives to a run, in its name.
@@ -91,6 +97,12 @@ mod tests {
         {
             assert_eq!(needed(path), None, "{path}");
         }
+        for path in
+            ["/CallsheetRun/x/head", "/CallsheetRun/x/land", "/CallsheetBlobs/get", "/workers", "/", "/grants/add"]
+        {
+            assert!(!of_workers(path), "{path}");
+        }
+        assert!(of_workers("/work/take") && of_workers("/slots/ask"));
     }
 
     /// covers: 15.17

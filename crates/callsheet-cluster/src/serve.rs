@@ -7,26 +7,36 @@ use std::sync::Arc;
 use callsheet_app::Clients;
 use callsheet_runtime::transport_policy::Slots;
 use restate_sdk::endpoint::Endpoint;
-use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::blobs::BlobFolder;
-use crate::door::{Door, router};
+use crate::door::{Door, engine_router, router};
 use crate::engine::{Sockets, register};
 use crate::fault::ClusterFault;
 use crate::host::{Host, Project};
 use crate::objects::{BlobsService, RunObject, RunsObject, WorkService};
 use crate::placement::Placement;
+use crate::records::Records;
+use crate::texts::Texts;
+use crate::tls::{Certificate, TlsListener};
 
 /// What a dispatcher is given.
 pub struct Serving {
     /// The folder of the engine.
     pub engine: PathBuf,
-    /// Where everybody calls. It must stay the same when the process starts again, because the engine calls there again
-    /// for what is in flight.
+    /// Where workers and clients call.
     pub listen: SocketAddr,
-    /// What everybody shows.
+    /// What it shows there.
+    pub certificate: Certificate,
+    /// Where the engine calls. It must stay the same when the process starts again, because the engine calls there again
+    /// for what is in flight.
+    pub engine_listen: SocketAddr,
+    /// What it shows there, which the engine was started with.
+    pub engine_certificate: Certificate,
+    /// What clients and the engine show.
     pub token: String,
+    /// What workers show.
+    pub worker_token: String,
     /// Those with tokens of their own.
     pub clients: Arc<dyn Clients>,
     /// The folder with the texts of all runs.
@@ -42,27 +52,43 @@ pub struct Serving {
 /// # Errors
 /// The address cannot be used, or the engine does not respond.
 pub async fn serve(serving: Serving, ready: impl FnOnce(), stop: CancellationToken) -> Result<(), ClusterFault> {
-    let Serving { engine, listen, token, clients, blobs, slots, project } = serving;
+    let Serving { listen, certificate, engine_listen, engine_certificate, .. } = serving;
+    let Serving { engine, token, worker_token, clients, blobs, slots, project, .. } = serving;
     let sockets = Sockets::of(&engine)?;
     let client = sockets.runs()?;
-    let host = Arc::new(Host::new(client.clone(), Arc::new(BlobFolder::new(&blobs)), Arc::clone(&project)));
+    let (texts, records) = (Arc::new(Texts::here(&blobs)), Records::Engine(client.clone()));
+    let host = Arc::new(Host::new(records, texts, Arc::clone(&project), None));
+    let blobs = BlobFolder::new(&blobs);
     let placement = Placement::new(client, slots);
     let endpoint = Endpoint::builder()
-        .bind(RunObject(Arc::clone(&host)))
+        .bind(RunObject(host))
         .bind(RunsObject)
         .bind(WorkService(Arc::clone(&placement)))
-        .bind(BlobsService(host))
+        .bind(BlobsService(blobs.clone()))
         .build();
-    let listener = TcpListener::bind(listen)
-        .await
-        .map_err(|error| ClusterFault::Machine { what: listen.to_string(), why: error.to_string() })?;
-    let door = Door { token: token.as_str().into(), clients, placement, project, streams: Arc::default(), endpoint };
+    let for_engine = TlsListener::bind(engine_listen, engine_certificate).await?;
+    let listener = TlsListener::bind(listen, certificate).await?;
+    let door = Door {
+        token: token.as_str().into(),
+        worker_token: worker_token.into(),
+        clients,
+        placement,
+        project,
+        streams: Arc::default(),
+        blobs,
+        named: Arc::default(),
+        snapshots: Arc::default(),
+        endpoint,
+    };
+    let called = engine_router(door.clone());
+    let called = tokio::spawn(async move { axum::serve(for_engine, called).await });
     let served = tokio::spawn(async move { axum::serve(listener, router(door)).await });
-    register(&sockets, listen, &token, &stop).await?;
+    register(&sockets, engine_listen, &token, &stop).await?;
     ready();
     // The engine and the workers call again for what is in flight, so nothing is waited for.
     tokio::select! {
         () = stop.cancelled() => Ok(()),
+        called = called => Err(ClusterFault::Engine(format!("the server for the engine ended: {called:?}"))),
         served = served => Err(ClusterFault::Engine(format!("the server of the dispatcher ended: {served:?}"))),
     }
 }

@@ -1,33 +1,42 @@
 //! A process that performs effects. It asks the dispatcher for work, and keeps a result until the dispatcher has taken it.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use callsheet_core::events::Event;
 use tokio_util::sync::CancellationToken;
 
-use crate::blobs::BlobFolder;
-use crate::calls::{Done, Job, Key, Lease, Offer, Take, Taken, Unperformed};
-use crate::client::Client;
+use crate::calls::{Done, Job, Lease, Offer, Take, Taken, Unperformed, Versions};
+use crate::checkouts::Checkouts;
+use crate::client::{Access, Client};
 use crate::door::{DONE, LEAVE, TAKE};
 use crate::fault::ClusterFault;
 use crate::host::{Host, Project};
 use crate::limits::WorkerSlots;
 use crate::live::WorkerTexts;
+use crate::own_work::OwnWork;
+use crate::records::Records;
+use crate::texts::Texts;
 
 /// How long a worker waits before it calls a dispatcher again that does not respond.
 const AGAIN: Duration = Duration::from_millis(300);
 /// How long a worker that ends waits for the dispatcher.
 const GOODBYE: Duration = Duration::from_secs(1);
 
+/// Where a worker is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Where the project is, with the folder of all texts.
+    Here(PathBuf),
+    /// Elsewhere, with a folder for what comes from the dispatcher: texts, and the files of the project.
+    Elsewhere(PathBuf),
+}
+
 /// What a worker is given.
 pub struct Worker {
-    /// The address of the cluster.
-    pub address: String,
-    /// Its token.
-    pub token: String,
+    /// How the cluster is reached.
+    pub access: Access,
     /// A name of this worker. A process that starts again takes it over from the one before.
     pub name: String,
     /// A name that no other process has, the one of `slots`.
@@ -38,16 +47,10 @@ pub struct Worker {
     pub slots: WorkerSlots,
     /// What its calls stream, which its services tell.
     pub texts: WorkerTexts,
-    /// The folder with the texts of all runs.
-    pub blobs: PathBuf,
+    /// Where it is.
+    pub place: Place,
     /// Models, tools and the project.
     pub project: Arc<dyn Project>,
-}
-
-/// Work in progress, or with a result that the dispatcher has not taken yet.
-struct Live {
-    number: u32,
-    cancel: CancellationToken,
 }
 
 struct AbortOnDrop(tokio::task::JoinHandle<()>);
@@ -59,27 +62,35 @@ impl Drop for AbortOnDrop {
 }
 
 struct Hands {
+    client: Client,
     host: Host,
     texts: WorkerTexts,
-    process: String,
-    live: Mutex<BTreeMap<Key, Live>>,
+    own: Arc<OwnWork>,
 }
 
 /// Works until `stop`. `ready` is called when the dispatcher has answered for the first time.
 ///
 /// # Errors
-/// The token is wrong, or another worker has taken over the name.
+/// The certificate or the token is wrong, or another worker has taken over the name.
 pub async fn work(worker: Worker, ready: impl FnOnce(), stop: CancellationToken) -> Result<(), ClusterFault> {
-    let Worker { address, token, name, process, offer, slots, texts, blobs, project } = worker;
-    let client = Client::new(&address, Some(&token))?;
-    let host = Host::new(client.clone(), Arc::new(BlobFolder::new(&blobs)), project);
+    let Worker { access, name, process, offer, slots, texts, place, project } = worker;
+    let client = Client::new(&access)?;
+    let own = Arc::new(OwnWork::new(&process));
+    let (kept, checkouts) = match place {
+        Place::Here(folder) => (Texts::here(&folder), None),
+        Place::Elsewhere(folder) => (
+            Texts::far(&folder.join("texts"), client.clone(), Arc::clone(&own))?,
+            Some(Checkouts::new(&folder.join("files"), client.clone(), Arc::clone(&own))),
+        ),
+    };
+    let host = Host::new(Records::Dispatcher(client.clone(), Arc::clone(&own)), Arc::new(kept), project, checkouts);
     let speaks = AbortOnDrop(tokio::spawn(texts.clone().speak(client.clone(), process.clone())));
-    let hands = Arc::new(Hands { host, texts, process: process.clone(), live: Mutex::default() });
+    let hands = Arc::new(Hands { client: client.clone(), host, texts, own });
     let mut ready = Some(ready);
     loop {
-        let has = hands.live().iter().map(|(key, live)| (key.clone(), live.number)).collect();
+        let has = hands.own.all();
         let (name, process) = (name.clone(), process.clone());
-        let asks = Take { name, process, offer: offer.clone(), has, slots: slots.own() };
+        let asks = Take { name, process, offer: offer.clone(), has, slots: slots.own(), versions: Versions::OWN };
         let answer = tokio::select! {
             answer = client.call::<Taken>(TAKE, &asks) => answer,
             () = stop.cancelled() => break,
@@ -87,10 +98,10 @@ pub async fn work(worker: Worker, ready: impl FnOnce(), stop: CancellationToken)
         match answer {
             Ok(Taken { begin, drop }) => {
                 ready.take().into_iter().for_each(|ready| ready());
-                drop.iter().for_each(|key| hands.drop_work(key));
+                drop.iter().for_each(|key| hands.own.cancel(key));
                 begin.into_iter().for_each(|(job, number)| hands.begin(job, number));
             }
-            Err(fault @ (ClusterFault::NoEntry(_) | ClusterFault::Replaced)) => return Err(fault),
+            Err(fault) if fault.is_final() => return Err(fault),
             Err(fault) => {
                 tracing::debug!(%fault, "the dispatcher does not respond");
                 tokio::select! {
@@ -107,20 +118,9 @@ pub async fn work(worker: Worker, ready: impl FnOnce(), stop: CancellationToken)
 }
 
 impl Hands {
-    fn live(&self) -> MutexGuard<'_, BTreeMap<Key, Live>> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn drop_work(&self, key: &Key) {
-        let dropped = self.live().remove(key);
-        dropped.inspect(|live| live.cancel.cancel());
-    }
-
     fn begin(self: &Arc<Self>, job: Job, number: u32) {
         let key = job.key();
-        let cancel = CancellationToken::new();
-        let before = self.live().insert(key.clone(), Live { number, cancel: cancel.clone() });
-        before.inspect(|live| live.cancel.cancel());
+        let cancel = self.own.begin(key.clone(), number);
         let hands = Arc::clone(self);
         tokio::spawn(async move {
             let performed = tokio::spawn({
@@ -132,10 +132,7 @@ impl Hands {
                 .unwrap_or_else(|error| Err(Unperformed { begun: true, why: format!("the work crashed: {error}") }));
             hands.texts.ended(&job.run, &job.effect);
             hands.give(job, number, result, &cancel).await;
-            let mut live = hands.live();
-            if live.get(&key).is_some_and(|live| live.number == number) {
-                live.remove(&key);
-            }
+            hands.own.end(&key, number);
         });
     }
 
@@ -147,10 +144,10 @@ impl Hands {
         result: Result<Option<Vec<Event>>, Unperformed>,
         cancel: &CancellationToken,
     ) {
-        let lease = Lease { process: self.process.clone(), number };
+        let lease = Lease { process: self.own.process.clone(), number };
         let done = Done { job, lease, result };
         while !cancel.is_cancelled() {
-            match self.host.client().call::<bool>(DONE, &done).await {
+            match self.client.call::<bool>(DONE, &done).await {
                 Ok(true) => return,
                 Ok(false) => {
                     tracing::info!(run = %done.job.run, attempt = done.job.attempt, "a late result was refused");
@@ -160,5 +157,72 @@ impl Hands {
             }
             tokio::time::sleep(AGAIN).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use async_trait::async_trait;
+    use axum::Router;
+    use axum::http::StatusCode;
+    use axum::routing::post;
+    use callsheet_core::nouns::{RunId, Settings, Slug};
+    use callsheet_runtime::grants::GrantedThing;
+    use callsheet_runtime::ports::Store;
+    use callsheet_runtime::services::Services;
+
+    use super::*;
+    use crate::checkouts::Checkout;
+    use crate::host::ProjectFiles;
+    use crate::tls::{Certificate, Trust, played};
+
+    struct Nothing;
+
+    #[async_trait]
+    impl Project for Nothing {
+        async fn services(
+            &self,
+            _: &RunId,
+            _: &Settings,
+            _: Arc<dyn Store>,
+            _: Option<&Checkout>,
+        ) -> Result<Services, String> {
+            Err("nothing is here".to_owned())
+        }
+
+        fn files(&self) -> ProjectFiles {
+            ProjectFiles { root: PathBuf::new(), paths: Vec::new(), trusted: BTreeMap::new() }
+        }
+
+        fn grant(&self, _: GrantedThing, _: Option<(RunId, Slug)>) -> Result<String, String> {
+            Err("nothing is here".to_owned())
+        }
+    }
+
+    /// covers: 15.19
+    #[tokio::test]
+    async fn a_worker_of_another_version_ends_with_the_words_of_the_cluster() {
+        let folder = tempfile::tempdir().unwrap();
+        let certificate = Certificate::own(&folder.path().join("own.pem")).unwrap();
+        let trust = Trust::Pinned(certificate.fingerprint());
+        let words = Versions { log: 0, messages: 0 }.refusal().unwrap();
+        assert!(words.contains("install the cluster's version here") && Versions::OWN.refusal().is_none());
+        let answer = (StatusCode::UPGRADE_REQUIRED, words.clone());
+        let address = played(certificate, Router::new().route("/work/take", post(async || answer))).await;
+        let access = Access { address, token: None, trust };
+        let worker = Worker {
+            slots: WorkerSlots::new(&access, "process").unwrap(),
+            access,
+            name: "old".to_owned(),
+            process: "process".to_owned(),
+            offer: Offer::default(),
+            texts: WorkerTexts::default(),
+            place: Place::Here(folder.path().to_owned()),
+            project: Arc::new(Nothing),
+        };
+        let ended = work(worker, || panic!("it was let in"), CancellationToken::new()).await;
+        assert!(matches!(ended, Err(ClusterFault::OtherVersion(heard)) if heard == words));
     }
 }

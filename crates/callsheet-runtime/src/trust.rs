@@ -25,6 +25,18 @@ impl Trusted {
         Self { everything: true, hashes: BTreeMap::new() }
     }
 
+    /// What is trusted below a folder: hashes by paths that start there.
+    pub fn below(&self, folder: &Path) -> BTreeMap<String, String> {
+        let folder = file_name(folder);
+        let inside = |path: &String| Some(path.strip_prefix(&folder)?.strip_prefix('/')?.to_owned());
+        self.hashes.iter().filter_map(|(path, hash)| Some((inside(path)?, hash.clone()))).collect()
+    }
+
+    /// Trusts in a copy of a project what is trusted in the project.
+    pub fn in_copy(folder: &Path, below: &BTreeMap<String, String>) -> Self {
+        Self::only(below.iter().map(|(path, hash)| (file_name(&folder.join(path)), hash.clone())).collect())
+    }
+
     /// Whether this content of this file is trusted.
     pub fn holds(&self, path: &Path, content: &[u8]) -> bool {
         let known = || self.hashes.get(&file_name(path));

@@ -58,6 +58,7 @@ pub fn setup(project: &TestProject) -> Setup {
         verbose: 0,
         command: "callsheet".to_owned(),
         templates: Default::default(),
+        vouched: None,
         #[cfg(feature = "cluster")]
         on: None,
     }

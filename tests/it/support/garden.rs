@@ -33,12 +33,22 @@ impl TestProject {
         let folder = tempfile::tempdir().unwrap();
         let garden = Self { folder, script: None, untrusted: AtomicBool::new(false) };
         std::fs::create_dir_all(garden.path("")).unwrap();
+        garden.fill();
+        garden
+    }
+
+    /// Makes the files of the project those of the example garden again. Callsheet's own stay.
+    pub fn renew(&self) {
+        self.files().iter().for_each(|(file, _)| std::fs::remove_file(file).unwrap());
+        self.fill();
+    }
+
+    fn fill(&self) {
         for entry in std::fs::read_dir(super::root().join("examples/garden")).unwrap().flatten() {
             if entry.path().is_file() {
-                std::fs::copy(entry.path(), garden.path(entry.file_name().to_str().unwrap())).unwrap();
+                std::fs::copy(entry.path(), self.path(entry.file_name().to_str().unwrap())).unwrap();
             }
         }
-        garden
     }
 
     /// The model follows another script from here on.

@@ -1,4 +1,82 @@
-//! Sheets, templates and scripts of the runs that are killed.
+//! The runs that are killed: their sheets, templates and scripts.
+
+use super::crashes::Act::{Approve, Drive, DriveAndEdit, Edit, Undo};
+use super::crashes::Case;
+
+/// A command that starts a run of the sheet `work.md`.
+pub const RUN_SHEET: [&str; 3] = ["run", "--sheet", "work.md"];
+
+/// All kinds of runs. Each place that hosts runs is killed at many moments of each.
+pub const CASES: [Case; 9] = [
+    Case { name: "a_planned_request", script: "steps", files: &[], acts: &[Drive(&["run", "read all"])] },
+    APPROVED,
+    FLOWING,
+    Case {
+        name: "a_list_of_items",
+        script: EACH_SCRIPT,
+        files: &[
+            ("work.md", EACH),
+            ("notes/a.md", "Tomatoes.\n"),
+            ("notes/b.md", "Roses.\n"),
+            ("notes/c.md", "Kale.\n"),
+        ],
+        acts: &[Drive(&RUN_SHEET)],
+    },
+    Case {
+        name: "a_sheet_that_calls_a_template",
+        script: REPORT_SCRIPT,
+        files: &[(".callsheet/templates/water.xml", REPORT)],
+        acts: &[Drive(&["run", "Report who waters the barrels"])],
+    },
+    Case {
+        name: "a_follow_up",
+        script: FOLLOW_UP,
+        files: &[],
+        acts: &[Drive(&["run", "who waters?"]), Drive(&["continue", "RUN", "# The pump\nWhat does it need?"])],
+    },
+    Case {
+        name: "an_undo",
+        script: "writer",
+        files: &[],
+        acts: &[Drive(&["run", "bring the notes up to date", "--approval", "never"]), Undo],
+    },
+    Case {
+        name: "an_edit_between_approvals",
+        script: SHEET_SCRIPT,
+        files: &[("work.md", SHEET)],
+        acts: &[
+            Drive(&RUN_SHEET),
+            Edit(|sheet| sheet.replace("Add rota.md with two people a week.", "Add rota.md with one person a week.")),
+            Approve,
+            Approve,
+        ],
+    },
+    Case {
+        name: "an_edit_while_tasks_are_at_work",
+        script: EDIT.0,
+        files: &[("work.md", EDIT.1)],
+        acts: &[DriveAndEdit(&RUN_SHEET, |sheet| sheet.replace("What the pump needs.", "What the seal costs."))],
+    },
+];
+
+/// A reader, then two writers, each approved before it starts and before its changes are made.
+pub const APPROVED: Case = Case {
+    name: "a_sheet_with_writers_and_approvals",
+    script: SHEET_SCRIPT,
+    files: &[("work.md", SHEET)],
+    acts: &[Drive(&RUN_SHEET), Approve, Approve],
+};
+
+/// A map, a loop, and a command that must not run again unasked.
+pub const FLOWING: Case = Case {
+    name: "a_template_with_a_map_a_loop_and_a_script",
+    script: FLOW_SCRIPT,
+    files: &[
+        (".callsheet/templates/flow.xml", FLOW),
+        ("count.sh", "echo ran >> ran.txt\nsleep 0.1\nwc -l < water.md > lines.txt\ncat lines.txt\n"),
+    ],
+    acts: &[Drive(&["template", "run", "flow", "list:=[1,2,3]", "--approval", "never"])],
+};
 
 /// A reader, then two writers.
 pub const SHEET: &str = "## Original prompt
@@ -90,8 +168,47 @@ text = '''
 '''
 ";
 
+/// A task for each file of a folder, and one that reads all results.
+const EACH: &str = "## Goals / summary
+One list.
+
+**plan complete**
+## Tasks
+### Task section 1
+- **Name** Review
+- **What is needed** Find the mistakes in {file}.
+- **For each** file in [Notes](notes/)
+- **Expected output** A list.
+
+### Task section 2
+- **Name** Sum
+- **What is needed** Sum up.
+- **References** [Reviews](#review-results)
+- **Expected output** A line.
+";
+
+/// What the model of that sheet says.
+const EACH_SCRIPT: &str = "
+[[rule]]
+prompt = 'Sum up'
+delay_ms = 60
+text = '''
+## Result summary
+Summed.
+'''
+
+[[rule]]
+prompt = 'mistakes in notes/a.md'
+delay_ms = 100
+text = 'Tomatoes.'
+
+[default]
+delay_ms = 60
+text = 'None.'
+";
+
 /// A template of each kind of operator that repeats something, and a script that writes.
-pub const FLOW: &str = r#"<templates version="1">
+const FLOW: &str = r#"<templates version="1">
 <task type="sequential" name="flow"><description>Look at each, until good</description>
 <inputs><input name="list"/></inputs>
 <steps>
@@ -105,7 +222,7 @@ pub const FLOW: &str = r#"<templates version="1">
 </steps></task></templates>"#;
 
 /// What its model says: what it said before decides, so that a process that begins anew says the same.
-pub const FLOW_SCRIPT: &str = r#"
+const FLOW_SCRIPT: &str = r#"
 [[rule]]
 phase = "execute"
 prompt = "Second try."
@@ -131,7 +248,7 @@ text = "Seen and said."
 "#;
 
 /// A plan of one task, and a follow-up that builds on it.
-pub const FOLLOW_UP: &str = r#"
+const FOLLOW_UP: &str = r#"
 [[rule]]
 phase = "plan"
 delay_ms = 40
@@ -182,13 +299,13 @@ Ana looks after the barrels.
 "#;
 
 /// A template that a task of a sheet calls.
-pub const REPORT: &str = r#"<template name="water_report" params="question:string"><task type="sequential">
+const REPORT: &str = r#"<template name="water_report" params="question:string"><task type="sequential">
 <description>Report who waters the barrels of the garden</description><steps>
 <task type="atomic"><description>Look who waters</description><instructions>Answer: {{question}}</instructions><allowed_tools/></task>
 <task type="atomic"><description>Say it</description><allowed_tools/></task></steps></task></template>"#;
 
 /// What planner, task and template say.
-pub const REPORT_SCRIPT: &str = r#"
+const REPORT_SCRIPT: &str = r#"
 [[rule]]
 phase = "plan"
 delay_ms = 40
@@ -226,7 +343,7 @@ Ana waters them.
 "#;
 
 /// A sheet whose first task works while the second is edited, and its model.
-pub const EDIT: (&str, &str) = (
+const EDIT: (&str, &str) = (
     "
 [[rule]]
 label = 'execute read-water-2'

@@ -2,10 +2,12 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 pub mod control;
+pub mod crashes;
 pub mod garden;
 pub mod killed;
 #[cfg(feature = "mcp")]
 pub mod login;
+pub mod processes;
 pub mod server;
 pub mod terminal;
 

@@ -5,6 +5,7 @@ use callsheet_core::record::EffectKey;
 use tokio::task::JoinHandle;
 
 use super::*;
+use crate::calls::Versions;
 use crate::limits::OwnSlots;
 
 fn job(attempt: u64, needs: Needs) -> Job {
@@ -17,7 +18,7 @@ fn desk() -> Arc<Desk> {
 }
 
 fn offer(provider: &str, at_once: usize) -> Offer {
-    Offer { providers: vec![provider.to_owned()], tools: None, changes: true, at_once }
+    Offer { providers: vec![provider.to_owned()], tools: None, changes: true, here: true, at_once }
 }
 
 /// A worker whose process has its name, so that another process takes the name over with `of`.
@@ -29,6 +30,7 @@ fn asks(process: &str, offer: &Offer, has: &[(Job, u32)]) -> Take {
         offer: offer.clone(),
         has,
         slots: OwnSlots::default(),
+        versions: Versions::OWN,
     }
 }
 
@@ -203,4 +205,17 @@ async fn calls_that_wait_for_a_slot_do_not_keep_other_work_waiting() {
     tokio::time::sleep(POLL * 3).await;
     assert_eq!(desk.workers()[0].doing, 3, "a call, the next one, and the tool");
     assert_eq!(desk.state().waiting.len(), 2);
+}
+
+/// covers: 15.21
+#[tokio::test(start_paused = true)]
+async fn what_may_have_effects_goes_to_whoever_is_where_the_project_is() {
+    let desk = desk();
+    let far = Offer { here: false, ..offer("acme", 4) };
+    engine(&desk, Job { once: true, ..job(1, Needs::Tool("build".to_owned())) }, 1);
+    engine(&desk, job(2, Needs::Tool("count".to_owned())), 1);
+    until_waiting(&desk, 2).await;
+    assert_eq!(numbers(&desk.take(&asks("far", &far, &[])).await.unwrap()), [2]);
+    let near = desk.take(&asks("near", &offer("acme", 4), &[])).await.unwrap();
+    assert_eq!(numbers(&near), [1]);
 }

@@ -2,8 +2,8 @@
 
 use std::io::{Cursor, Read};
 
-use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
+use quick_xml::{Reader, XmlVersion};
 use zip::ZipArchive;
 
 /// Most bytes of the content of a document.
@@ -95,7 +95,9 @@ struct Table {
 impl Page {
     fn begin(&mut self, start: &BytesStart<'_>) {
         let name = start.name();
-        let value = |key: &str| Some(start.try_get_attribute(key).ok()??.unescape_value().ok()?.into_owned());
+        let value = |key: &str| {
+            Some(start.try_get_attribute(key).ok()??.normalized_value(XmlVersion::Implicit1_0).ok()?.into_owned())
+        };
         let count = |key: &str| value(key).and_then(|text| text.parse::<usize>().ok()).unwrap_or(1).clamp(1, REPEATS);
         match name.as_ref() {
             "office:spreadsheet" => self.is_workbook = true,

@@ -124,6 +124,8 @@ impl<R: AsyncRead + Unpin> AsyncRead for Metered<R> {
         self.line = if last == fresh.len() { self.line.saturating_add(last) } else { last };
         let is_deep = !self.nesting.holds(fresh);
         if !self.flow.took(fresh.len()) || ((self.line > MESSAGE || is_deep) && !self.flow.exceed()) {
+            // An error means that nothing was read.
+            buffer.set_filled(before);
             return Poll::Ready(Err(std::io::Error::other("too much data")));
         }
         Poll::Ready(Ok(()))

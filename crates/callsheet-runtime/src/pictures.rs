@@ -8,7 +8,7 @@ use callsheet_core::texts::{Texts, fill};
 
 use crate::fault::DriveFault;
 use crate::paths::{Located, Workspace};
-use crate::ports::{Message, ShownPicture};
+use crate::ports::{Message, ModelInfo, ShownPicture};
 use crate::services::Services;
 
 static WORDS: LazyLock<Texts> = LazyLock::new(|| Texts::of(&[include_str!("prompts/pictures.txt")]));
@@ -73,10 +73,14 @@ pub(crate) fn loaded(services: &Services, about: &Picture) -> Result<ShownPictur
     Ok(ShownPicture { about: about.clone(), content: Arc::from(content) })
 }
 
-/// Reads the bytes of the pictures in messages that were read from a record.
-pub(crate) fn load_all(services: &Services, messages: &mut [Message]) -> Result<(), DriveFault> {
+/// Reads the bytes of the pictures in messages that were read from a record. A model that sees none gets none.
+pub(crate) fn load_all(services: &Services, messages: &mut [Message], model: &ModelInfo) -> Result<(), DriveFault> {
     for message in messages {
         let Message::User { pictures, .. } = message else { continue };
+        if !pictures.is_empty() && !model.capabilities.vision {
+            services.tell_unseen(model);
+            pictures.clear();
+        }
         for picture in pictures {
             *picture = loaded(services, &picture.about)?;
         }

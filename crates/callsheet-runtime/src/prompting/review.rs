@@ -9,6 +9,7 @@ use callsheet_format::grammar;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::pictures;
 use crate::ports::{Message, Model};
 
 use crate::fault::DriveFault;
@@ -77,7 +78,7 @@ fn question(services: &Services, run: &Run, asked: &ModelCall, model: &dyn Model
     let mut prompt: PromptRecord =
         serde_json::from_slice(&services.store.blob(&reviewed.prompt)?).map_err(DriveFault::defect)?;
     let request = &mut prompt.request;
-    crate::pictures::load_all(services, &mut request.messages)?;
+    pictures::load_all(services, &mut request.messages, model.info())?;
     let text = recorded::reply(services, &reviewed.reply)?.text;
     request.messages.push(Message::Assistant { text, calls: Vec::new() });
     // The model should call no more tools.

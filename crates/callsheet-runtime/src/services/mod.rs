@@ -323,8 +323,8 @@ impl Services {
         if self.unseeing.add(&model.id) {
             let (id, provider) = (&model.id, &model.provider);
             self.notice(&format!(
-                "note: {id} gets no pictures, because it is not known to see them: use a model that does, or set \
-                 providers.{provider}.vision=true"
+                "note: {id} gets no pictures, because it is not known to see them; use a model that does or, if this one \
+                 does, set providers.{provider}.vision=true"
             ));
         }
     }

@@ -19,8 +19,8 @@ pub struct McpArgs {
 #[derive(Clone, Debug, Subcommand)]
 pub enum McpCommand {
     /// Log in at an MCP server in your browser, so that runs can call its tools.
-    Login(McpServerArgs),
-    /// Delete your login at an MCP server from this machine.
+    Login(McpLoginArgs),
+    /// Revoke your login at an MCP server, and delete it from this machine.
     Logout(McpServerArgs),
 }
 
@@ -29,6 +29,16 @@ pub enum McpCommand {
 pub struct McpServerArgs {
     /// Name of the server.
     pub server: String,
+}
+
+/// A login.
+#[derive(Clone, Debug, Args)]
+pub struct McpLoginArgs {
+    /// Name of the server.
+    pub server: String,
+    /// Right to ask for beside the usual ones, as the server names it; several in one word are separated by blanks.
+    #[arg(long, value_name = "SCOPE")]
+    pub scope: Vec<String>,
 }
 
 /// What a program may do.

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use callsheet_mcp::{Login, LoginFault};
+use callsheet_mcp::{Login, LoginFault, Logout};
 use callsheet_runtime::shown::Shown;
 
 use crate::cli::{Exit, Failure};
@@ -12,11 +12,12 @@ use crate::term;
 
 use super::tools::{named, shown};
 
-pub(super) fn login(setup: &Setup, name: &str) -> Result<Exit, Failure> {
+pub(super) fn login(setup: &Setup, name: &str, scopes: &[String]) -> Result<Exit, Failure> {
+    let scopes: Vec<String> = scopes.iter().flat_map(|scope| scope.split_whitespace()).map(str::to_owned).collect();
     let servers = servers(setup);
     let known = server(&servers, name)?;
     let runtime = super::runtime()?;
-    runtime.block_on(async { Ok(logged_in(setup, known).await) })?.map_err(|error| {
+    runtime.block_on(async { Ok(logged_in(setup, known, &scopes).await) })?.map_err(|error| {
         let why = Shown::text(&error.to_string()).into_string();
         Failure::internal(why, "a token that you have already can be sent with a header (mcp.NAME.headers)")
     })?;
@@ -28,8 +29,8 @@ pub(super) fn login(setup: &Setup, name: &str) -> Result<Exit, Failure> {
     Ok(Exit::Complete)
 }
 
-async fn logged_in(setup: &Setup, known: &KnownServer) -> Result<(), LoginFault> {
-    let login = Login::begin(&known.settings, &logins(&setup.folders)).await?;
+async fn logged_in(setup: &Setup, known: &KnownServer, scopes: &[String]) -> Result<(), LoginFault> {
+    let login = Login::begin(&known.settings, &logins(&setup.folders), scopes).await?;
     tell!("log in to {} in your browser:\n{}", shown(known), login.address());
     open(login.address());
     let came_back = if term::is_interactive() {
@@ -47,11 +48,19 @@ async fn logged_in(setup: &Setup, known: &KnownServer) -> Result<(), LoginFault>
 pub(super) fn logout(setup: &Setup, name: &str) -> Result<Exit, Failure> {
     let servers = servers(setup);
     let known = server(&servers, name)?;
-    let had = logins(&setup.folders).forget(&known.settings);
-    let had = had.map_err(|error| Failure::internal(format!("can't delete the login: {error}"), ""))?;
-    let words = match had {
-        true => "is deleted here; the server may accept it until it runs out",
-        false => "is not on this machine",
+    let logins = logins(&setup.folders);
+    let end = super::runtime()?.block_on(async { Ok(logins.log_out(&known.settings).await) })?;
+    let end = end.map_err(|error| Failure::internal(format!("can't delete the login: {error}"), ""))?;
+    let words = match end {
+        Logout::None => "is not on this machine".to_owned(),
+        Logout::Revoked => "is revoked, and deleted here".to_owned(),
+        Logout::NotOffered => {
+            "is deleted here; the server offers no way to revoke it, and may accept it until it runs out".to_owned()
+        }
+        Logout::NotRevoked(reason) => {
+            let reason = Shown::text(&reason).into_string();
+            format!("is deleted here, but not revoked ({reason}); the server may accept it until it runs out")
+        }
     };
     super::say(setup, &format!("the login at {} {words}", shown(known)))?;
     Ok(Exit::Complete)

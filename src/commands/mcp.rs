@@ -11,7 +11,7 @@ use crate::starter::Starter;
 pub(super) fn mcp(setup: &Setup, arguments: &McpArgs) -> Result<Exit, Failure> {
     match &arguments.command {
         None => serve(setup, arguments),
-        Some(McpCommand::Login(server)) => super::login::login(setup, &server.server),
+        Some(McpCommand::Login(login)) => super::login::login(setup, &login.server, &login.scope),
         Some(McpCommand::Logout(server)) => super::login::logout(setup, &server.server),
     }
 }

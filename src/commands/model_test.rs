@@ -12,7 +12,7 @@ use crate::cli::{Exit, Failure, ModelTestArgs};
 use crate::config::{Config, Origin, Value};
 use crate::models::{Choice, Fetch, Models, Tape, choose};
 use crate::setup::Setup;
-use crate::term::{harmless, thousands, window_words};
+use crate::term::{harmless, picture_words, thousands, window_words};
 
 use super::trial::{Job, Trial, Tried, verdict};
 
@@ -88,7 +88,8 @@ pub(super) fn until_interrupted() -> CancellationToken {
 /// What is known of the model before it is asked.
 fn known(info: &ModelInfo, slots: Option<u32>) -> String {
     let slots = slots.map_or_else(|| "unknown".to_owned(), |slots| thousands(u64::from(slots)));
-    harmless(&format!("model    {}\nwindow   {}\nslots    {slots}\n", info.id, window_words(info)))
+    let (window, pictures) = (window_words(info), picture_words(info));
+    harmless(&format!("model    {}\nwindow   {window}\nslots    {slots}\npictures {pictures}\n", info.id))
 }
 
 fn speed_line(speed: &Speed) -> String {

@@ -329,7 +329,7 @@ fn prompt_text(request: &ModelRequest) -> String {
     let mut text = format!("==== system\n{}\n", request.system);
     for message in &request.messages {
         text.push_str(&match message {
-            Message::User { text } => format!("==== user\n{text}\n"),
+            Message::User { text, .. } => format!("==== user\n{text}\n"),
             Message::Assistant { text, calls } => {
                 let calls: Vec<String> =
                     calls.iter().map(|call| format!("{} {} {}", call.id, call.name, call.arguments)).collect();

@@ -87,6 +87,11 @@ pub const KEYS: &[Key] = &[
     guarded("providers.*.slots", Kind::Count, "requests that the provider accepts in parallel"),
     guarded("providers.*.window", Kind::AtLeastOne, "context window in tokens"),
     guarded(
+        "providers.*.vision",
+        Kind::Flag,
+        "whether its models see pictures; by default as its server or the table of vendors says",
+    ),
+    guarded(
         "providers.*.first_byte_seconds",
         Kind::AtLeastOne,
         "seconds a provider may be silent before a reply begins; default 120",

@@ -35,12 +35,13 @@ pub struct Models {
 }
 
 /// The keys of `[providers.NAME]` from which a provider is built.
-const PARTS: [&str; 13] = [
+const PARTS: [&str; 14] = [
     "dialect",
     "base_url",
     "api_key_env",
     "slots",
     "window",
+    "vision",
     "first_byte_seconds",
     "idle_seconds",
     "omit",

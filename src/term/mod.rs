@@ -28,7 +28,7 @@ pub use plain::{Notices, PlainLines};
 pub use safe::{harmless, one_line};
 #[cfg(feature = "share")]
 pub use secret::ask_secret;
-pub use words::{dollars, duration, outcome_words, sentence, thousands, window_words};
+pub use words::{dollars, duration, outcome_words, picture_words, sentence, thousands, window_words};
 
 use std::io::IsTerminal;
 

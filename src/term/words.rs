@@ -14,6 +14,14 @@ pub fn window_words(model: &ModelInfo) -> String {
     }
 }
 
+/// Whether a model sees pictures, or the setting that says so.
+pub fn picture_words(model: &ModelInfo) -> String {
+    match model.capabilities.vision {
+        true => "seen".to_owned(),
+        false => format!("not seen (if it sees them, set providers.{}.vision=true)", model.provider),
+    }
+}
+
 /// Turns words into a sentence with a capital letter.
 pub fn sentence(words: &str) -> String {
     let mut rest = words.chars();

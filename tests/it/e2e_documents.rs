@@ -29,6 +29,7 @@ fn documents_are_shown_as_markdown() {
         ("plan.docx", "| Crane | 120000 |"),
         ("budget.xlsx", "| Rope | 35.5 |"),
         ("slides.pptx", "Two cranes"),
+        ("budget.ods", "| Rope | 35.5 |"),
     ] {
         let prompt = prompt_with(&format!("[Plan](docs/{name})"), &[name]);
         assert!(prompt.contains(words), "{name}: {words} is not in\n{prompt}");

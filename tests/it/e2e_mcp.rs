@@ -226,12 +226,30 @@ fn servers_that_end_or_refuse_are_told_and_the_run_goes_on() {
 
 /// covers: 13.4
 #[test]
-fn a_server_that_floods_is_ended() {
-    let garden = garden(&["flood"], "", &["flood"]);
+fn a_server_that_floods_or_nests_without_end_is_ended() {
+    for manner in ["flood", "deep"] {
+        let garden = garden(&[manner], "", &[manner]);
+        confirm(&garden);
+        let ended = garden.expect(0, APPROVED);
+        assert!(ended.err.contains("the server shed sent too much data"), "{manner}: {}", ended.err);
+        assert!(!is_running(&garden));
+    }
+}
+
+/// covers: 13.4, 5.14
+#[test]
+fn a_picture_of_a_server_goes_to_a_model_that_sees() {
+    let mut garden = garden(&["dot"], "read = ['dot']\n", &[]);
     confirm(&garden);
-    let ended = garden.expect(0, APPROVED);
-    assert!(ended.err.contains("the server shed sent too much data"), "{}", ended.err);
-    assert!(!is_running(&garden));
+    for (vision, wanted) in [(true, "shed__dot-1: picture 1 of this message: PNG"), (false, "you see no pictures")] {
+        garden.follow_text(&format!(
+            "[[rule]]\nphase = 'execute'\n[[rule.reply]]\ncalls = [{{ name = 'shed__dot', arguments = {{ place = 'x' }} }}]\n\
+             [[rule.reply]]\ntext = \"## Result summary\\nIt came.\\n\"\n[model]\nvision = {vision}\n"
+        ));
+        garden.expect(0, RUN);
+        let prompt = garden.expect(0, &["show", "--prompt", "2"]).out;
+        assert!(prompt.contains("[picture: PNG, 1 x 1 pixels]") && prompt.contains(wanted), "{prompt}");
+    }
 }
 
 /// covers: 13.4

@@ -24,8 +24,12 @@ fn configure(garden: &TestProject, settings: &str) {
 
 /// Logs in; `browser` gets the address of the page.
 fn login_with(garden: &TestProject, browser: impl FnOnce(&str)) -> Ended {
+    login_as(garden, &[], browser)
+}
+
+fn login_as(garden: &TestProject, more: &[&str], browser: impl FnOnce(&str)) -> Ended {
     let log = log(garden);
-    let mut command = garden.command(&["mcp", "login", "shed", "--log", &log]);
+    let mut command = garden.command(&[&["mcp", "login", "shed", "--log", &log], more].concat());
     let mut child = command.env("CALLSHEET_LOG", LOGGED).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
     let mut told = Vec::new();
@@ -50,7 +54,11 @@ fn refuse(page: &str) {
 }
 
 fn login(garden: &TestProject) -> Ended {
-    let ended = login_with(garden, |page| drop(browse(page)));
+    login_for(garden, &[])
+}
+
+fn login_for(garden: &TestProject, more: &[&str]) -> Ended {
+    let ended = login_as(garden, more, |page| drop(browse(page)));
     assert_eq!(ended.code, 0, "{}", ended.err);
     ended
 }
@@ -228,4 +236,51 @@ fn a_client_that_was_registered_by_hand_logs_in_with_its_secret() {
     assert!(servers.got("issuer", "POST /token").len() > 4, "the secret renews, too");
     let shown = garden.expect(0, &["config"]).out;
     assert!(!shown.contains("secret-of-the-client"), "{shown}");
+}
+
+/// covers: 13.9
+#[test]
+fn a_login_is_revoked_when_it_is_given_up() {
+    let servers = LoginServers::start(Manner { revocation: Some("/revoke"), ..Manner::default() });
+    let garden = at(&servers, "", &[]);
+    login(&garden);
+    let ended = garden.expect(0, &["mcp", "logout", "shed"]);
+    assert!((ended.out + &ended.err).contains("is revoked, and deleted here"));
+    assert!(servers.tokens().is_empty() && kept(&garden).is_empty());
+    let sent = servers.got("issuer", "POST /revoke");
+    let hints: Vec<bool> = sent.iter().map(|got| got.body.contains("token_type_hint=refresh_token")).collect();
+    assert_eq!(hints, [true, false], "the token that renews comes first: {sent:?}");
+    assert!(sent.iter().all(|got| got.body.contains("client_id=client-1")), "{sent:?}");
+    for (manner, why) in [
+        (Manner::default(), "offers no way to revoke it"),
+        (Manner { revocation: Some("/nowhere"), ..Manner::default() }, "its authorization server answered 404"),
+        (Manner { revocation: Some(".example.org/revoke"), ..Manner::default() }, "is not that of its tokens"),
+    ] {
+        servers.behave(manner);
+        login(&garden);
+        let ended = garden.expect(0, &["mcp", "logout", "shed"]);
+        assert!((ended.out.clone() + &ended.err).contains(why), "{why}: {} {}", ended.out, ended.err);
+        assert!(kept(&garden).is_empty(), "it is deleted here in any case");
+    }
+}
+
+/// What the server names goes into a command, so it must be plain.
+///
+/// covers: 13.9
+#[test]
+fn a_call_that_needs_more_rights_names_the_login_that_has_them() {
+    let servers = LoginServers::start(Manner { needs: Some("levels:write"), ..Manner::default() });
+    let garden = at(&servers, "", &["level"]);
+    login(&garden);
+    confirm(&garden);
+    let ended = garden.expect(0, APPROVED);
+    assert!(ended.err.contains("callsheet mcp login shed --scope 'levels:write'"), "{}", ended.err);
+    login_for(&garden, &["--scope", "levels:write"]);
+    let page = servers.got("issuer", "GET /authorize").pop().unwrap().line;
+    assert!(page.contains("levels%3Awrite") && page.contains("scope=levels"), "{page}");
+    let ended = garden.expect(0, APPROVED);
+    assert!(!ended.err.contains("--scope"), "{}", ended.err);
+    servers.behave(Manner { needs: Some("x'$(reboot)"), ..Manner::default() });
+    let ended = garden.expect(0, APPROVED);
+    assert!(ended.err.contains("--scope SCOPE") && !ended.err.contains("reboot"), "{}", ended.err);
 }

@@ -45,6 +45,7 @@ mod e2e_mcp_served;
 mod e2e_model_test;
 mod e2e_orders;
 mod e2e_page;
+mod e2e_pictures;
 mod e2e_prompts;
 mod e2e_published;
 mod e2e_pull;

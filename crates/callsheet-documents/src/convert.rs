@@ -13,6 +13,7 @@ pub fn convert(kind: DocumentKind, bytes: &[u8]) -> Result<String, String> {
             let text = read.and_then(|document| unpdf::render::to_markdown(&document, &Default::default()));
             text.map_err(|error| error.to_string())
         }
+        DocumentKind::OpenDocument => crate::open_document::markdown(bytes),
         DocumentKind::Office => {
             let read = undoc::parse_bytes(bytes);
             let text = read.and_then(|document| undoc::render::to_markdown(&document, &Default::default()));

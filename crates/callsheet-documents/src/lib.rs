@@ -3,6 +3,7 @@
 
 mod confine;
 mod convert;
+mod open_document;
 mod reader;
 
 pub use confine::confine;

@@ -229,7 +229,7 @@ fn request(name: &str, seed: u64, tokens: u32, held: bool) -> ModelRequest {
     ModelRequest {
         label: name.into(),
         system: SYSTEM.into(),
-        messages: vec![Message::User { text: REQUESTS[index].into() }],
+        messages: vec![Message::user(REQUESTS[index])],
         tools: Vec::new(),
         native_tools: Vec::new(),
         constraint: held.then(|| Constraint { grammar: Some(form(name).grammar()), ..Constraint::default() }),

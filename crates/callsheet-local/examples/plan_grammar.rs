@@ -33,7 +33,7 @@ fn request(seed: u64, constraint: Option<Grammar>) -> ModelRequest {
     ModelRequest {
         label: "plan".into(),
         system: SYSTEM.into(),
-        messages: vec![Message::User { text: REQUESTS[index].into() }],
+        messages: vec![Message::user(REQUESTS[index])],
         tools: Vec::new(),
         native_tools: Vec::new(),
         constraint: constraint.map(|grammar| Constraint { grammar: Some(grammar), ..Constraint::default() }),

@@ -20,7 +20,7 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::auth::AuthClient;
 use rmcp::transport::common::client_side_sse::FixedInterval;
-use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::transport::streamable_http_client::{InsufficientScopeError, StreamableHttpClientTransportConfig};
 use serde_json::Value;
 use tokio::sync::{Mutex, mpsc, oneshot};
 
@@ -30,7 +30,7 @@ use crate::flow::{Flow, Metered};
 use crate::form::Form;
 use crate::ground::{Files, Ground};
 use crate::http::{MeteredClient, use_tls};
-use crate::limits::{ERROR, FAREWELL, MESSAGE, PAGES, REOPEN, REOPENED, RESOURCES, TOOLS};
+use crate::limits::{ERROR, FAREWELL, MESSAGE, PAGES, REOPEN, REOPENED, RESOURCES, SCOPE, TOOLS};
 use crate::login::authorized;
 use crate::process::Process;
 use crate::settings::{Reach, ServerAddress, ServerSettings};
@@ -151,6 +151,9 @@ impl Connection {
                 let process = process.map(Mutex::new);
                 let (tools, questions) = (StdMutex::default(), Mutex::new(questions));
                 Ok(Self { server, service, process, flow, changed, tools, calls, questions })
+            }
+            (Err(error), _) if lacking_scope(&error).is_some() => {
+                Err(Trouble::Scope { server, scope: lacking_scope(&error).unwrap_or_default() })
             }
             (Err(error), _) if error.is_authorization_required() => Err(Trouble::Login { server }),
             (Err(_), _) if flow.is_over() => Err(Trouble::Flood { server }),
@@ -316,6 +319,9 @@ impl Connection {
         if self.flow.is_over() {
             return Trouble::Flood { server };
         }
+        if let Some(scope) = lacking_scope(&error) {
+            return Trouble::Scope { server, scope };
+        }
         if error.is_authorization_required() {
             return Trouble::Login { server };
         }
@@ -385,7 +391,7 @@ fn either_revision() -> ClientLifecycleMode {
     }
 }
 
-fn http_client() -> Result<reqwest::Client, String> {
+pub(crate) fn http_client() -> Result<reqwest::Client, String> {
     use_tls();
     let redirects = reqwest::redirect::Policy::none();
     reqwest::Client::builder()
@@ -424,6 +430,30 @@ fn initial(error: &ClientInitializeError) -> String {
         ClientInitializeError::TransportError { error, .. } => chain(&*error.error),
         other => chain(other),
     }
+}
+
+/// The scope that the login lacks, if that is why the server refused. It is empty if the server does not name it, or
+/// names it with characters that a shell could take for something else.
+fn lacking_scope(error: &(dyn std::error::Error + 'static)) -> Option<String> {
+    let mut source = Some(error);
+    while let Some(current) = source {
+        let sent: Option<&(dyn std::error::Error + 'static)> = match current.downcast_ref::<ServiceError>() {
+            Some(ServiceError::TransportSend(inner)) => Some(&*inner.error),
+            _ => None,
+        };
+        let inner = sent.or_else(|| match current.downcast_ref::<ClientInitializeError>() {
+            Some(ClientInitializeError::TransportError { error, .. }) => Some(&*error.error),
+            Some(ClientInitializeError::LegacyFallbackFailed { fallback, .. }) => Some(&**fallback),
+            _ => None,
+        });
+        if let Some(lacking) = current.downcast_ref::<InsufficientScopeError>() {
+            let scope = lacking.required_scope.clone().unwrap_or_default();
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || " :._-/".contains(c);
+            return Some(if scope.len() <= SCOPE && scope.chars().all(is_plain) { scope } else { String::new() });
+        }
+        source = inner.or_else(|| current.source());
+    }
+    None
 }
 
 /// An error with its causes, without control characters.

@@ -12,7 +12,7 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::Sse;
 
-use crate::flow::Flow;
+use crate::flow::{Flow, Nesting};
 
 /// How many bytes an event counts in addition to its text.
 const EVENT: usize = 64;
@@ -38,7 +38,12 @@ impl MeteredClient {
         let count = move |event: Result<Sse, SseError>| {
             let event = event?;
             let bytes = event.data.as_ref().map_or(0, String::len).saturating_add(EVENT);
-            if flow.took(bytes) { Ok(event) } else { Err(SseError::Body(too_much().into())) }
+            let is_deep = !Nesting::default().holds(event.data.as_deref().unwrap_or_default().as_bytes());
+            if flow.took(bytes) && (!is_deep || flow.exceed()) {
+                Ok(event)
+            } else {
+                Err(SseError::Body(too_much().into()))
+            }
         };
         events.map(count).boxed()
     }

@@ -26,7 +26,7 @@ mod words;
 pub use declared::{DeclaredTool, canonical_name};
 pub use ground::{Files, Ground};
 pub use limits::RUNS;
-pub use login::{Login, LoginFault, Logins, SECRET};
+pub use login::{Login, LoginFault, Logins, Logout, SECRET};
 pub use mcp_json::{McpJson, read_mcp_json};
 pub use process::is_shared;
 pub use resources::ServerResources;

@@ -5,6 +5,9 @@ use std::time::Duration;
 /// Largest message from a server, in bytes.
 pub(crate) const MESSAGE: usize = 8 << 20;
 
+/// Deepest nesting of a message. The library reads none that is deeper.
+pub(crate) const NESTING: usize = 127;
+
 /// Most bytes that a server may send between the start of one call and the start of the next.
 pub(crate) const FLOOD: usize = 64 << 20;
 
@@ -78,6 +81,12 @@ pub(crate) const ERROR: usize = 2_000;
 
 /// How long a person has to log in.
 pub(crate) const LOGIN: Duration = Duration::from_secs(5 * 60);
+
+/// How long an authorization server may take to revoke a login.
+pub(crate) const REVOCATION: Duration = Duration::from_secs(10);
+
+/// Most characters of a scope that a message names.
+pub(crate) const SCOPE: usize = 200;
 
 /// Most bytes of a browser's request after a login.
 pub(crate) const REDIRECT: usize = 16 << 10;

@@ -83,7 +83,8 @@ async fn outcome(
         step = call => step,
     };
     match step {
-        Ok(Step::Ended(Answer::Result(text))) => Ok(ToolOutcome::Output(text)),
+        Ok(Step::Ended(Answer::Result(text, pictures))) if pictures.is_empty() => Ok(ToolOutcome::Output(text)),
+        Ok(Step::Ended(Answer::Result(text, pictures))) => Ok(ToolOutcome::Pictures(text, pictures)),
         Ok(Step::Ended(Answer::Failed(text))) => Ok(ToolOutcome::Failed(text)),
         Ok(Step::Asks(call, form)) => Ok(Held { server: Arc::clone(server), call, form }.asks(None)),
         Err(trouble) => trouble.outcome(),

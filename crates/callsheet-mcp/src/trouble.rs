@@ -24,6 +24,14 @@ pub enum Trouble {
         /// The server.
         server: String,
     },
+    /// The login lacks a right that the server requires.
+    #[error("the server {server} requires more rights than its login has; run {}", login_command(server, scope))]
+    Scope {
+        /// The server.
+        server: String,
+        /// The scope. Empty if it is unknown.
+        scope: String,
+    },
     /// The server ended during a request.
     #[error("the server {server} ended during a call ({said})")]
     Ended {
@@ -33,7 +41,7 @@ pub enum Trouble {
         said: String,
     },
     /// The server sent more than it may.
-    #[error("the server {server} sent too much data and was ended")]
+    #[error("the server {server} sent too much data, or data that is nested too deeply, and was ended")]
     Flood {
         /// The server.
         server: String,
@@ -96,6 +104,17 @@ pub enum Trouble {
     },
 }
 
+/// The command that logs in with one more scope.
+fn login_command(server: &str, scope: &str) -> String {
+    let scope = scope.trim();
+    if scope.is_empty() {
+        return format!(
+            "callsheet mcp login {server} --scope SCOPE, with the scope that the server's documentation names"
+        );
+    }
+    format!("callsheet mcp login {server} --scope '{scope}'")
+}
+
 impl Trouble {
     /// The outcome of the call for the run. If the model cannot fix the problem, the person is notified, too.
     pub(crate) fn outcome(self) -> Result<ToolOutcome, ToolFault> {
@@ -103,6 +122,7 @@ impl Trouble {
         let model = match &self {
             Self::Unusable { server, reason } => say("unusable", &[("server", server), ("reason", reason)]),
             Self::Login { server } => say("unusable", &[("server", server), ("reason", &"it requires a login.")]),
+            Self::Scope { server, .. } => say("forbidden", &[("server", server)]),
             Self::Ended { server, said } => say("ended", &[("server", server), ("said", said)]),
             Self::Flood { server } => say("flood", &[("server", server)]),
             Self::Slow { server, seconds } => {

@@ -147,8 +147,8 @@ impl Adaptation {
         if self.omitted.contains(SYSTEM) && !request.system.is_empty() {
             let system = std::mem::take(&mut request.system);
             match request.messages.first_mut() {
-                Some(Message::User { text }) => *text = format!("{system}\n\n{text}"),
-                _ => request.messages.insert(0, Message::User { text: system }),
+                Some(Message::User { text, .. }) => *text = format!("{system}\n\n{text}"),
+                _ => request.messages.insert(0, Message::user(system)),
             }
         }
         request
@@ -288,7 +288,7 @@ mod tests {
         adapted.learn(Change::Cap(100));
         let request = adapted.request(&request());
         assert_eq!((request.system.as_str(), request.seed, request.max_output_tokens), ("", None, 100));
-        assert_eq!(request.messages, [Message::User { text: "Be brief.\n\nHello".to_owned() }]);
+        assert_eq!(request.messages, [Message::user("Be brief.\n\nHello")]);
         let mut body = sent();
         adapted.body(&mut body);
         assert_eq!(body.get("max_completion_tokens"), Some(&json!(8192)));

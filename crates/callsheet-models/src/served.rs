@@ -39,6 +39,8 @@ pub(crate) struct Parts {
     pub prices: Prices,
     /// Tools that it was trained on.
     pub native: Vec<NativeTool>,
+    /// Whether it sees pictures, if that is set.
+    pub vision_set: Option<bool>,
     /// What its vendor does not get, or gets under another name.
     pub adaptation: Adaptation,
 }
@@ -85,16 +87,19 @@ impl ServedModel {
             Dialect::Openai => {
                 let answer = transport.get_json(openai::MODELS).await?;
                 told_window(&mut info, openai::window_of(&answer, &self.parts.model));
+                self.told_vision(&mut info, openai::vision_of(&answer, &self.parts.model));
             }
             Dialect::Llamacpp => {
                 let properties = llamacpp::properties(&transport.get_json(llamacpp::PROPERTIES).await?);
                 told_window(&mut info, properties.window);
+                self.told_vision(&mut info, properties.vision);
             }
             Dialect::Ollama => {
                 let answer = transport.post_json(ollama::SHOW, &json!({"model": self.parts.model})).await?;
                 let described = ollama::description(&answer);
                 told_window(&mut info, described.window);
                 info.capabilities.tools = described.tools.unwrap_or(info.capabilities.tools);
+                self.told_vision(&mut info, described.vision);
             }
             // Other dialects report nothing about that.
             _ => return Ok(()),
@@ -102,6 +107,11 @@ impl ServedModel {
         // Two calls may learn at once; both learn the same.
         let _ = self.learned.set(info);
         Ok(())
+    }
+
+    /// Notes what the server says about pictures. A setting wins.
+    fn told_vision(&self, info: &mut ModelInfo, told: Option<bool>) {
+        info.capabilities.vision = self.parts.vision_set.or(told).unwrap_or(info.capabilities.vision);
     }
 
     /// Sends until the server accepts the request. What it refuses is changed, once for this model.

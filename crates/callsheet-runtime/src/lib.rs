@@ -13,6 +13,7 @@ pub mod grants;
 mod issues;
 pub mod material;
 pub mod paths;
+pub mod pictures;
 pub mod ports;
 pub mod prompting;
 pub mod prompts;

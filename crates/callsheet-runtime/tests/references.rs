@@ -246,6 +246,7 @@ async fn resolved(fixture: &Fixture, workspace: &Workspace) -> String {
         need: fixture.option("need").unwrap_or_default(),
         writer_before: fixture.option("writer").is_some(),
         restricted: &restricted.unwrap_or_default(),
+        first_picture: None,
     };
     let large = LargeFiles::default();
     let sources = Sources {

@@ -164,7 +164,20 @@ impl Trees {
         let reused = (asked.reuses && random.chance(50)).then_some(ReusedCall { run: None, call: 1 });
         let usage = if reused.is_some() { Usage { cost_usd: Some(0.0), ..Usage::default() } } else { usage };
         let sends = u32::from(reused.is_none());
-        events::ReplyReceived { key, prompt, reply, model, usage, ms: 500, sends, stop, reused, sizes: None }.into()
+        events::ReplyReceived {
+            key,
+            prompt,
+            reply,
+            model,
+            usage,
+            ms: 500,
+            sends,
+            stop,
+            reused,
+            pictures: Vec::new(),
+            sizes: None,
+        }
+        .into()
     }
 
     /// The event for reading its reply.
@@ -209,16 +222,20 @@ impl Trees {
         }
         if call.name != SCRIPT && call.name != SCRIPT_READ {
             let blob = self.keep(b"lines of a file".to_vec());
-            return ToolRecord::Output { blob, error: random.chance(20).then(|| "it failed".to_owned()) };
+            return ToolRecord::Output {
+                blob,
+                error: random.chance(20).then(|| "it failed".to_owned()),
+                pictures: Vec::new(),
+            };
         }
         if random.chance(5) {
             let blob = self.keep(b"it cannot be started".to_vec());
-            return ToolRecord::Output { blob, error: Some("it cannot be started".to_owned()) };
+            return ToolRecord::Output { blob, error: Some("it cannot be started".to_owned()), pictures: Vec::new() };
         }
         let code = i32::from(random.chance(30));
         let report = json!({ "stdout": "output", "stderr": "", "exit_code": code, "timed_out": random.chance(5) });
         let blob = self.keep(report.to_string().into_bytes());
-        ToolRecord::Output { blob, error: None }
+        ToolRecord::Output { blob, error: None, pictures: Vec::new() }
     }
 
     /// The result of a lookup: nothing, or a fault.

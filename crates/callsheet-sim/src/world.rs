@@ -317,6 +317,7 @@ impl World {
                     ToolRecord::Output {
                         blob: blob("output"),
                         error: self.random.chance(20).then(|| "it failed".to_owned()),
+                        pictures: Vec::new(),
                     }
                 };
                 let (task, run, call) = (task.clone(), exec.clone(), call.id.clone());
@@ -470,6 +471,7 @@ impl World {
             ms: 500,
             sends: u32::from(!reused),
             reused: reused.then_some(ReusedCall { run: None, call: 1 }),
+            pictures: Vec::new(),
             stop: StopReason::End,
             sizes: None,
         }

@@ -147,6 +147,7 @@ async fn run(tool: &str, case: &Case) -> String {
     assert!(schema.is_valid(&arguments), "a case holds valid arguments: {arguments}");
     let (title, text) = match tool.run(&arguments, &context).await.unwrap() {
         ToolOutcome::Output(text) => ("output", text),
+        ToolOutcome::Pictures(text, pictures) => ("output", format!("{text}\n{pictures:?}")),
         ToolOutcome::Failed(text) => ("failed", text),
         ToolOutcome::Question(text) => ("question", text),
         ToolOutcome::Midway(midway) => ("question", midway.question),

@@ -34,6 +34,10 @@ pub struct Manner {
     pub other: Option<String>,
     /// The address that the authorization server names for tokens.
     pub token_endpoint: Option<String>,
+    /// The address below the authorization server for revocations, if it offers them.
+    pub revocation: Option<&'static str>,
+    /// The scope that a call of a tool needs.
+    pub needs: Option<&'static str>,
 }
 
 #[derive(Default)]
@@ -45,6 +49,8 @@ struct State {
     made: usize,
     access: Option<String>,
     refresh: Option<String>,
+    /// The scopes of the newest login.
+    scopes: String,
 }
 
 /// Both servers. They answer until the test ends.
@@ -140,6 +146,12 @@ impl LoginServers {
             return (401, vec![("www-authenticate", challenge)], String::new());
         }
         let message: Value = serde_json::from_str(&got.body).unwrap_or_default();
+        if let Some(scope) = state.manner.needs.filter(|_| message["method"] == "tools/call")
+            && !state.scopes.split(' ').any(|one| one == scope)
+        {
+            let challenge = format!("Bearer error=\"insufficient_scope\", scope=\"{scope}\"");
+            return (403, vec![("www-authenticate", challenge)], String::new());
+        }
         let schema = json!({ "type": "object", "properties": { "place": { "type": "string" } } });
         let result = match message["method"].as_str().unwrap_or_default() {
             "initialize" => json!({ "protocolVersion": "2025-11-25", "capabilities": { "tools": {} },
@@ -164,6 +176,7 @@ impl LoginServers {
             "/register" => self.registered(got),
             "/authorize" => self.authorized(form(query)),
             "/token" => self.token(got),
+            "/revoke" => self.revoked(got),
             _ => (404, Vec::new(), String::new()),
         }
     }
@@ -175,6 +188,9 @@ impl LoginServers {
         let mut metadata = json!({ "issuer": self.issuer, "authorization_endpoint": at("/authorize"),
             "token_endpoint": token, "response_types_supported": ["code"],
             "code_challenge_methods_supported": ["S256"], "scopes_supported": ["levels", "offline_access"] });
+        if let Some(path) = state.manner.revocation {
+            metadata["revocation_endpoint"] = at(path).into();
+        }
         if state.manner.client.is_none() {
             metadata["registration_endpoint"] = at("/register").into();
         }
@@ -201,6 +217,20 @@ impl LoginServers {
         (302, vec![("location", back)], String::new())
     }
 
+    /// A revoked token no longer counts.
+    fn revoked(&self, got: &Got) -> Reply {
+        let mut state = self.state();
+        let asked = form(&got.body);
+        let is = |token: &Option<String>| token.is_some() && token.as_ref() == asked.get("token");
+        if is(&state.refresh) {
+            state.refresh = None;
+        }
+        if is(&state.access) {
+            state.access = None;
+        }
+        (200, Vec::new(), String::new())
+    }
+
     fn token(&self, got: &Got) -> Reply {
         let mut state = self.state();
         let asked = form(&got.body);
@@ -213,6 +243,9 @@ impl LoginServers {
         }
         if asked.get("resource") != Some(&self.url) {
             return refused("invalid_target");
+        }
+        if let Some(begun) = asked.get("code").and_then(|code| state.codes.get(code)) {
+            state.scopes = begun.get("scope").cloned().unwrap_or_default();
         }
         let is_good = match asked["grant_type"].as_str() {
             "authorization_code" => state.codes.remove(&asked["code"]).is_some_and(|begun| {

@@ -4,6 +4,7 @@
 mod call;
 mod ids;
 mod limits;
+mod picture;
 mod reference;
 mod settings;
 mod skill;
@@ -14,6 +15,7 @@ mod tool;
 pub use call::{Phase, Refinement};
 pub use ids::{BlobHasher, BlobId, ExecutionId, RunId, Slug};
 pub use limits::{LIMIT_ROWS, LimitRange, LimitRow, TaskLimits};
+pub use picture::{PICTURE_BYTES, PICTURE_SIDE, PICTURES, Picture, PictureFormat};
 pub use reference::{Fragment, PlanPart, Reference, Target};
 pub use settings::{ApprovalMode, Budget, Headless, Limits, MergePolicy, Policy, SectionOrder, Settings};
 pub use skill::{

@@ -70,6 +70,12 @@ notes! {
     JsonTwin = "json_twin" ["outline"],
     /// Where the files of a skill are (spec 7.1). `folder` is a path that tools and commands take.
     SkillFolder = "skill_folder" ["folder"],
+    /// The user message after tool outputs with pictures (spec 5.14). `pictures` is one line a picture.
+    ToolPictures = "tool_pictures" ["pictures"],
+    /// After a tool output with pictures for a model that sees none.
+    PicturesUnseen = "pictures_unseen" [],
+    /// After a tool output whose pictures are not shown for lack of room.
+    PicturesLeftOut = "pictures_left_out" [],
     /// How to call tools if the provider has no tool calling (spec 10.7). `tools` are their instructions.
     LoopTextTools = "loop_text_tools" ["tools"],
     /// The previous handler of a template replied with nothing (spec "Templates" 15).

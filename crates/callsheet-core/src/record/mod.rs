@@ -6,6 +6,7 @@ mod operators;
 mod order;
 mod parts;
 mod stop;
+mod tool_record;
 pub mod words;
 
 pub use answered::AnsweredBy;
@@ -16,6 +17,7 @@ pub use list::{AdoptedList, Beside, PlannedTask, Removal};
 pub use parts::{
     Answer, Apart, CallFault, CallKey, CallNo, CallSizes, ChangeSet, CheckEnd, CheckReport, DetailBlob, EffectKey,
     Entry, FileChange, Gate, GateKind, Outcome, PromptFile, ReferenceStage, RefusedPart, ResultParts, ReusedCall,
-    ToolPolicy, ToolRecord, Usage, Verdict,
+    ToolPolicy, Usage, Verdict,
 };
 pub use stop::StopReason;
+pub use tool_record::ToolRecord;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::issue::Issue;
-use crate::nouns::{BlobId, ExecutionId, Reference, Slug, ToolCall};
+use crate::nouns::{BlobId, ExecutionId, Picture, Reference, Slug, ToolCall};
 use crate::record::{CallKey, ChangeSet, RefusedPart, ResultParts};
 
 use super::attempts::Attempts;
@@ -240,13 +240,15 @@ pub struct ToolRun {
     pub ms: u64,
     /// The first line of the tool's message, if the call failed.
     pub fault: Option<String>,
+    /// Pictures of its output.
+    pub pictures: Vec<Picture>,
     /// The number of its tree, if it is a template call that has returned.
     pub mount: Option<usize>,
 }
 
 impl ToolRun {
     pub(super) fn new(call: ToolCall) -> Self {
-        Self { call, state: ToolState::Queued, ms: 0, fault: None, mount: None }
+        Self { call, state: ToolState::Queued, ms: 0, fault: None, pictures: Vec::new(), mount: None }
     }
 
     /// Whether the run's time was over before it ended. A resume settles it.

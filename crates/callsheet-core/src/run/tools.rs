@@ -17,8 +17,9 @@ impl ToolResults<'_> {
         self.0.in_flight.end(&EffectKey::Tool { task: task.clone(), run: run.clone(), call: call.to_owned() });
         if let Some(tool) = self.0.tool_mut(task, run, call) {
             tool.ms = tool.ms.saturating_add(ms);
-            if let ToolRecord::Output { error, .. } = record {
+            if let ToolRecord::Output { error, pictures, .. } = record {
                 tool.fault.clone_from(error);
+                tool.pictures.clone_from(pictures);
             }
         }
         if *record == ToolRecord::Cut {
@@ -29,7 +30,7 @@ impl ToolResults<'_> {
         }
         self.note_change(task, run, call);
         let state = match record {
-            ToolRecord::Output { blob, error } => {
+            ToolRecord::Output { blob, error, .. } => {
                 ToolState::Done(ToolOutput::Text { blob: blob.clone(), error: error.is_some() })
             }
             ToolRecord::Question(question) => ToolState::Asking { question: question.clone(), midway: false },

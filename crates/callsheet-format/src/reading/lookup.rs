@@ -55,6 +55,9 @@ pub struct FileFacts {
     pub link: bool,
     /// Whether the first 8 KiB contain NUL (spec 5.4).
     pub binary: bool,
+    /// Whether it is a picture that models may see (spec 5.14).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub picture: bool,
     /// Bytes.
     pub bytes: u64,
     /// Number of lines of a text file.

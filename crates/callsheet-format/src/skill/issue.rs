@@ -59,10 +59,16 @@ impl fmt::Display for SkillIssue {
     }
 }
 
+/// The maximum number of issues listed of one file.
+const LISTED: usize = 50;
+
 /// Collects the issues of one file.
 pub(super) struct Report<'a> {
     pub(super) file: &'a str,
-    pub(super) issues: Vec<SkillIssue>,
+    issues: Vec<SkillIssue>,
+    /// How many more there are.
+    more: usize,
+    failed: bool,
 }
 
 /// 1-based line and column.
@@ -70,7 +76,7 @@ pub(super) type At = (u32, u32);
 
 impl<'a> Report<'a> {
     pub(super) fn new(file: &'a str) -> Self {
-        Self { file, issues: Vec::new() }
+        Self { file, issues: Vec::new(), more: 0, failed: false }
     }
 
     pub(super) fn error(&mut self, at: At, message: impl Into<String>, advice: impl Into<String>) {
@@ -82,10 +88,27 @@ impl<'a> Report<'a> {
     }
 
     pub(super) fn has_error(&self) -> bool {
-        self.issues.iter().any(|issue| issue.severity == SkillSeverity::Error)
+        self.failed
+    }
+
+    /// The issues, and how many are not listed. That line is an error if one was found.
+    pub(super) fn listed(mut self) -> Vec<SkillIssue> {
+        if self.more > 0 {
+            let severity = if self.failed { SkillSeverity::Error } else { SkillSeverity::Warning };
+            let message = format!("{} more issues are not listed", self.more);
+            let advice = "correct those above first".to_owned();
+            let file = self.file.to_owned();
+            self.issues.push(SkillIssue { severity, file, line: 1, column: 1, message, advice });
+        }
+        self.issues
     }
 
     fn push(&mut self, severity: SkillSeverity, (line, column): At, message: String, advice: String) {
+        self.failed |= severity == SkillSeverity::Error;
+        if self.issues.len() >= LISTED {
+            self.more += 1;
+            return;
+        }
         self.issues.push(SkillIssue { severity, file: self.file.to_owned(), line, column, message, advice });
     }
 }

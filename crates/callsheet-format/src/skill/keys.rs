@@ -1,5 +1,7 @@
 //! Typed values of front matter keys. A wrong type is an error with its position (spec 7.3).
 
+use std::collections::BTreeMap;
+
 use super::issue::{At, Report};
 use crate::yaml::{Node, Value};
 
@@ -15,6 +17,8 @@ pub(super) fn entries<'a>(
     report: &mut Report<'_>,
 ) -> Vec<Entry<'a>> {
     let mut found: Vec<Entry<'a>> = Vec::new();
+    // The first line of each key: a canonical name, or the folded word of an unknown one.
+    let mut lines: BTreeMap<(bool, String), u32> = BTreeMap::new();
     for (key, value) in map {
         let Value::Scalar { text, .. } = &key.value else {
             report.error(key.at, format!("a key is {}", key.value.kind()), "write a plain word before the colon");
@@ -22,18 +26,16 @@ pub(super) fn entries<'a>(
         };
         let folded = normal(text);
         let name = aliases.iter().find(|(alias, _)| *alias == folded).map(|(_, name)| *name);
-        let same = |entry: &&Entry<'_>| match name {
-            Some(name) => entry.name == Some(name),
-            None => entry.name.is_none() && normal(entry.written) == folded,
-        };
-        if let Some(first) = found.iter().find(same) {
+        let word = name.map_or((false, folded), |name| (true, name.to_owned()));
+        if let Some(first) = lines.get(&word) {
             report.error(
                 key.at,
-                format!("the key \"{text}\" occurs twice, first on line {}", first.at.0),
+                format!("the key \"{text}\" occurs twice, first on line {first}"),
                 "keep one of the two",
             );
             continue;
         }
+        lines.insert(word, key.at.0);
         found.push(Entry { name, written: text, at: key.at, value });
     }
     found

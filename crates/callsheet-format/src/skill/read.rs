@@ -36,7 +36,7 @@ pub struct SkillFile {
 pub fn read_skill(file: &SkillFile, context: SkillContext<'_>) -> (Option<Skill>, Vec<SkillIssue>) {
     let mut report = Report::new(&file.source.path);
     let skill = read(file, context, &mut report).filter(|_| !report.has_error());
-    (skill, report.issues)
+    (skill, report.listed())
 }
 
 fn read(file: &SkillFile, context: SkillContext<'_>, report: &mut Report<'_>) -> Option<Skill> {

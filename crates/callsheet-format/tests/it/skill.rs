@@ -156,6 +156,22 @@ fn a_file_without_line_feeds_of_its_own_reads_the_same() {
 }
 
 /// The guide's examples are real: each fence after a `skill:` comment is a file that loads without an issue.
+/// A project that nobody trusts yet may contain such a file, and every command reads it.
+#[test]
+fn thousands_of_keys_give_a_short_list_of_issues() {
+    let text = |key: fn(usize) -> String| {
+        let keys: String = (0..9_000).map(key).collect();
+        format!("---\nname: many\ndescription: d\n{keys}---\nDo.\n")
+    };
+    for (key, loads) in
+        [((|n| format!("key_{n}: v\n")) as fn(usize) -> String, true), (|_| "key: v\n".to_owned(), false)]
+    {
+        let (skill, issues) = read_skill(&file("project", "many.md", &text(key)), SkillContext::default());
+        assert_eq!((skill.is_some(), issues.len()), (loads, 51), "{:?}", issues.first());
+        assert!(issues.last().unwrap().message.contains("more issues are not listed"), "{:?}", issues.last());
+    }
+}
+
 #[test]
 fn skills_of_the_guide_load() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/skills.md");

@@ -60,7 +60,7 @@ fn turns(request: &ModelRequest) -> Vec<(&'static str, String)> {
     }
     for message in &request.messages {
         let (role, text) = match message {
-            Message::User { text } => ("user", text.clone()),
+            Message::User { text, .. } => ("user", text.clone()),
             Message::Tool { id, text, .. } => ("user", tool_output(id, text)),
             Message::Assistant { text, calls } => ("assistant", with_calls(text, calls)),
         };

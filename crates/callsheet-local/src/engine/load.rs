@@ -132,6 +132,7 @@ pub(super) fn load(path: &Path, options: &EmbeddedOptions) -> Result<Loaded, Loa
         counts_tokens: true,
         temperature: true,
         seed: true,
+        vision: false,
     };
     let info = ModelInfo {
         id: format!("embedded:{}", path.display()),

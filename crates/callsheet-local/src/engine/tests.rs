@@ -39,7 +39,7 @@ fn request(text: &str, max_output_tokens: u32) -> ModelRequest {
     ModelRequest {
         label: "test".into(),
         system: "You answer briefly.".into(),
-        messages: vec![Message::User { text: text.into() }],
+        messages: vec![Message::user(text)],
         tools: Vec::new(),
         native_tools: Vec::new(),
         constraint: None,
@@ -194,7 +194,7 @@ fn calls_of_an_earlier_turn_are_shown_in_the_wire_format() {
     let mut request = request("What time is it?", 1);
     request.messages.push(Message::Assistant { text: String::new(), calls: vec![call] });
     let output = Message::Tool { id: "now-1".into(), name: "now".into(), text: "noon".into(), error: false };
-    request.messages.extend([output, Message::User { text: "So?".into() }]);
+    request.messages.extend([output, Message::user("So?")]);
     let tokens = chat::tokens(&loaded.model, &request).unwrap();
     let text = String::from_utf8(loaded.model.vocab().detokenize(&tokens, false, true)).unwrap();
     let shown = "## Tool Calls\n```json\n{\"name\":\"now\",\"id\":\"now-1\",\"arguments\":{}}\n```";

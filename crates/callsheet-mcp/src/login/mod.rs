@@ -2,6 +2,7 @@
 
 mod kept;
 mod redirect;
+mod revoke;
 
 use callsheet_core::visible::visible_line;
 use callsheet_runtime::shown::keep_secret;
@@ -17,6 +18,7 @@ use crate::settings::{Reach, ServerAddress, ServerSettings, is_open};
 
 pub use kept::{Logins, SECRET};
 use redirect::{Redirect, is_answer};
+pub use revoke::Logout;
 
 /// The name under which Callsheet registers with an authorization server.
 const CLIENT: &str = "Callsheet";
@@ -39,15 +41,16 @@ pub struct Login {
 }
 
 impl Login {
-    /// Finds out where the person logs in, and registers Callsheet there if the settings name no client.
+    /// Finds out where the person logs in, and registers Callsheet there if the settings name no client. Asks for
+    /// `more` scopes beside those that the server names and those of the login so far.
     ///
     /// # Errors
     /// The server offers no login that Callsheet can use.
-    pub async fn begin(settings: &ServerSettings, logins: &Logins) -> Result<Self, LoginFault> {
-        Self::prepared(settings, logins).await.map_err(|reason| fault(settings, reason))
+    pub async fn begin(settings: &ServerSettings, logins: &Logins, more: &[String]) -> Result<Self, LoginFault> {
+        Self::prepared(settings, logins, more).await.map_err(|reason| fault(settings, reason))
     }
 
-    async fn prepared(settings: &ServerSettings, logins: &Logins) -> Result<Self, String> {
+    async fn prepared(settings: &ServerSettings, logins: &Logins, more: &[String]) -> Result<Self, String> {
         let address = address_for_login(settings)?;
         let mut manager = manager(settings, address).await?;
         manager.set_metadata(discovered(&manager).await?);
@@ -55,7 +58,14 @@ impl Login {
             let port = address.client.port.map_or(String::new(), |port| format!(" at port {port}"));
             format!("can't listen{port} for the browser: {error}")
         })?;
-        let scopes = manager.select_initial_scopes(&[]).await;
+        let mut scopes = manager.select_initial_scopes(&[]).await;
+        let known = logins.of(settings).ok().flatten().map(|kept| kept.credentials.granted_scopes);
+        let known = known.filter(|_| !more.is_empty()).unwrap_or_default();
+        for scope in known.iter().chain(more) {
+            if !scopes.contains(scope) {
+                scopes.push(scope.clone());
+            }
+        }
         let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
         let client = match &address.client.id {
             Some(id) => named_client(id, redirect.address(), address.client.secret.clone()),

@@ -163,6 +163,7 @@ fn served(provider: &Provider, model: &str, environment: &dyn Environment) -> Re
         wire,
         prices: provider.prices_of(model),
         native: super::vendors::native_tools(provider, model),
+        vision_set: provider.vision,
         adaptation: provider.adaptation.clone(),
     })))
 }
@@ -179,6 +180,7 @@ fn capabilities(provider: &Provider, model: &str) -> Capabilities {
         counts_tokens: false,
         temperature: row.is_none_or(|row| row.takes_temperature(model)),
         seed: row.is_none_or(|row| row.seed),
+        vision: provider.vision.unwrap_or_else(|| row.is_some_and(|row| row.sees_pictures(model))),
     }
 }
 

@@ -148,6 +148,9 @@ pub struct ProviderSettings {
     /// Context window, tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<u32>,
+    /// Whether its models see pictures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vision: Option<bool>,
     /// Seconds of silence before the first byte of an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_byte_seconds: Option<u32>,
@@ -189,6 +192,8 @@ pub struct Provider {
     pub slots: Option<u32>,
     /// Context window, if set.
     pub window: Option<u32>,
+    /// Whether its models see pictures, if set.
+    pub vision: Option<bool>,
     /// How long its server may be silent.
     pub silence: Silence,
     /// Configured prices for all its models; see [`Provider::prices_of`].
@@ -269,6 +274,7 @@ impl Provider {
             constrain: vendor.map(|row| row.constrain).unwrap_or_default(),
             slots: settings.slots,
             window: settings.window,
+            vision: settings.vision,
             silence: silence(settings.first_byte_seconds, settings.idle_seconds),
             prices: Prices {
                 input: settings.price_input,

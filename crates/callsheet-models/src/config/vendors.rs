@@ -35,6 +35,12 @@ pub struct Vendor {
     /// Context windows in tokens, by prefix of the model name.
     #[serde(default)]
     pub windows: BTreeMap<String, u32>,
+    /// Prefixes of the models that see pictures, where the server does not say it.
+    #[serde(default)]
+    pub vision_for: Vec<String>,
+    /// Prefixes of those among them that see none.
+    #[serde(default)]
+    pub vision_not_for: Vec<String>,
     /// Whether it accepts a sampling seed.
     #[serde(default = "yes")]
     pub seed: bool,
@@ -69,6 +75,11 @@ impl Vendor {
     pub fn window(&self, model: &str) -> Option<u32> {
         let fits = self.windows.iter().filter(|(beginning, _)| model.starts_with(beginning.as_str()));
         fits.max_by_key(|(beginning, _)| beginning.len()).map(|(_, tokens)| *tokens)
+    }
+
+    /// Whether a model is known to see pictures.
+    pub fn sees_pictures(&self, model: &str) -> bool {
+        begins(model, &self.vision_for) && !begins(model, &self.vision_not_for)
     }
 
     /// Whether a model accepts a sampling temperature.

@@ -35,7 +35,8 @@
 //!
 //! [model]                        # what the model says of itself
 //! window = 8192
-//! tools = true                   # native tool calling (default true); also json_schema, grammar, twins (default false)
+//! tools = true                   # native tool calling (default true); also json_schema, grammar, twins, vision
+//!                                # (default false)
 //! ```
 //!
 //! Prices, slots and a window may stand under `[providers.scripted]` of the configuration; a cost in `usage` is taken as said.
@@ -106,6 +107,7 @@ impl Scripted {
             counts_tokens: true,
             temperature: true,
             seed: true,
+            vision: script.model.vision,
         };
         let info = ModelInfo {
             id: format!("scripted:{name}"),
@@ -140,6 +142,7 @@ impl Scripted {
             self.info.window = provider.window;
             self.info.window_from = Some(WindowFrom::Setting);
         }
+        self.info.capabilities.vision = provider.vision.unwrap_or(self.info.capabilities.vision);
         self.prices = provider.prices_of(&self.name);
         self.info.unpriced = !self.prices.are_known();
         self.info.price_input = self.prices.known_input();

@@ -47,11 +47,12 @@ pub(super) struct About {
     pub json_schema: bool,
     pub grammar: bool,
     pub twins: bool,
+    pub vision: bool,
 }
 
 impl Default for About {
     fn default() -> Self {
-        Self { window: None, tools: true, json_schema: false, grammar: false, twins: false }
+        Self { window: None, tools: true, json_schema: false, grammar: false, twins: false, vision: false }
     }
 }
 

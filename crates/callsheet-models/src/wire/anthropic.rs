@@ -2,11 +2,14 @@
 //! question, everything before the question.
 
 use callsheet_core::record::{StopReason, Usage};
-use callsheet_runtime::ports::Message;
+use callsheet_runtime::ports::{Message, ShownPicture};
 use serde_json::{Map, Value, json};
 
 use super::end::End;
-use super::{Asked, Decoded, Decoder, RawCall, Turn, WireError, append, arguments_of, frame_value, object, turns};
+use super::{
+    Asked, Decoded, Decoder, RawCall, Turn, WireError, append, arguments_of, base64_of, frame_value, object, turns,
+    user_content,
+};
 
 /// The maximum number of blocks kept of one reply.
 const MAX_BLOCKS: usize = 1024;
@@ -58,7 +61,10 @@ fn tools(asked: &Asked<'_>) -> Vec<Value> {
 /// Puts the results of one turn into one message. Thinking goes back before the turn that it led to.
 fn messages(asked: &Asked<'_>) -> Vec<Value> {
     let message = |turn: Turn<'_>| match turn {
-        Turn::User(text) => json!({"role": "user", "content": text}),
+        Turn::User { text, pictures } => {
+            let content = user_content(text, pictures, image, |text| json!({"type": "text", "text": text}));
+            json!({"role": "user", "content": content})
+        }
         Turn::Assistant { text, calls: [] } => json!({"role": "assistant", "content": text}),
         Turn::Assistant { text, calls } => {
             let mut blocks = Vec::new();
@@ -77,6 +83,13 @@ fn messages(asked: &Asked<'_>) -> Vec<Value> {
         }
     };
     turns(asked.request).into_iter().map(message).collect()
+}
+
+fn image(picture: &ShownPicture) -> Value {
+    let source = json!({
+        "type": "base64", "media_type": picture.about.format.media_type(), "data": base64_of(picture),
+    });
+    json!({"type": "image", "source": source})
 }
 
 fn tool_result(message: &Message) -> Value {

@@ -2,11 +2,13 @@
 
 use callsheet_core::nouns::ToolCall;
 use callsheet_core::record::{StopReason, Usage};
-use callsheet_runtime::ports::Message;
+use callsheet_runtime::ports::{Message, ShownPicture};
 use serde_json::{Map, Value, json};
 
 use super::end::End;
-use super::{Asked, Decoded, Decoder, RawCall, Turn, WireError, append, frame_value, is_own_id, object, turns};
+use super::{
+    Asked, Decoded, Decoder, RawCall, Turn, WireError, append, base64_of, frame_value, is_own_id, object, turns,
+};
 
 /// The maximum number of calls kept of one reply.
 const MAX_CALLS: usize = 128;
@@ -47,7 +49,9 @@ pub fn encode(asked: &Asked<'_>) -> Map<String, Value> {
 
 fn content(asked: &Asked<'_>, turn: Turn<'_>) -> Value {
     let (role, parts) = match turn {
-        Turn::User(text) => ("user", vec![json!({"text": text})]),
+        Turn::User { text, pictures } => {
+            ("user", pictures.iter().map(inline).chain([json!({"text": text})]).collect::<Vec<_>>())
+        }
         Turn::Assistant { text, calls } => {
             let said = (!text.is_empty()).then(|| json!({"text": text}));
             let called = calls.iter().enumerate().map(|(number, call)| function_call(asked, number, call));
@@ -56,6 +60,10 @@ fn content(asked: &Asked<'_>, turn: Turn<'_>) -> Value {
         Turn::Results(results) => ("user", results.iter().map(|result| function_response(result)).collect()),
     };
     json!({"role": role, "parts": parts})
+}
+
+fn inline(picture: &ShownPicture) -> Value {
+    json!({"inlineData": {"mimeType": picture.about.format.media_type(), "data": base64_of(picture)}})
 }
 
 fn function_call(asked: &Asked<'_>, number: usize, call: &ToolCall) -> Value {

@@ -35,6 +35,8 @@ pub struct Properties {
     pub window: Option<u32>,
     /// Number of slots.
     pub slots: Option<u32>,
+    /// Whether the model sees pictures. `None` if an older server does not say.
+    pub vision: Option<bool>,
 }
 
 /// Reads an answer of `/props`.
@@ -43,6 +45,7 @@ pub fn properties(answer: &Value) -> Properties {
     Properties {
         window: number("/default_generation_settings/n_ctx").or_else(|| number("/n_ctx")).filter(|n| *n > 0),
         slots: number("/total_slots").filter(|n| *n > 0),
+        vision: answer.pointer("/modalities/vision").and_then(Value::as_bool),
     }
 }
 

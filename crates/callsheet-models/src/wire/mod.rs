@@ -15,9 +15,11 @@ pub mod schema;
 
 use std::collections::BTreeMap;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use callsheet_core::nouns::ToolCall;
 use callsheet_core::record::{StopReason, Usage};
-use callsheet_runtime::ports::{Message, ModelFault, ModelRequest};
+use callsheet_runtime::ports::{Message, ModelFault, ModelRequest, ShownPicture};
 use serde_json::{Map, Value, json};
 
 use crate::config::Dialect;
@@ -242,10 +244,34 @@ pub trait Decoder: Send {
     fn stop(self: Box<Self>) -> Decoded;
 }
 
-/// The messages of a request in OpenAI's common form. Wires differ in how a call and its result (id, tool name, text)
-/// are written.
+/// The bytes of a picture in base64.
+fn base64_of(picture: &ShownPicture) -> String {
+    BASE64_STANDARD.encode(&picture.content)
+}
+
+/// A picture as an address that contains it.
+fn data_url(picture: &ShownPicture) -> String {
+    format!("data:{};base64,{}", picture.about.format.media_type(), base64_of(picture))
+}
+
+/// The content of a user's message: its text or, if it has pictures, these and then the text, each as a part.
+fn user_content(
+    text: &str,
+    pictures: &[ShownPicture],
+    part: impl Fn(&ShownPicture) -> Value,
+    text_part: impl Fn(&str) -> Value,
+) -> Value {
+    if pictures.is_empty() {
+        return json!(text);
+    }
+    Value::Array(pictures.iter().map(part).chain([text_part(text)]).collect())
+}
+
+/// The messages of a request in OpenAI's common form. Wires differ in how a user's message with pictures, a call and its
+/// result (id, tool name, text) are written.
 fn chat_messages(
     request: &ModelRequest,
+    user: impl Fn(&str, &[ShownPicture]) -> Value,
     call: impl Fn(&ToolCall) -> Value,
     result: impl Fn(&str, &str, &str) -> Value,
 ) -> Value {
@@ -255,7 +281,7 @@ fn chat_messages(
     }
     for message in &request.messages {
         list.push(match message {
-            Message::User { text } => json!({"role": "user", "content": text}),
+            Message::User { text, pictures } => user(text, pictures),
             Message::Assistant { text, calls } if calls.is_empty() => json!({"role": "assistant", "content": text}),
             Message::Assistant { text, calls } => {
                 let calls: Vec<Value> = calls.iter().map(&call).collect();
@@ -297,7 +323,7 @@ fn frame_value(frame: &str) -> Result<Value, WireError> {
 
 /// A message of a conversation. The results of one turn are grouped.
 enum Turn<'a> {
-    User(&'a str),
+    User { text: &'a str, pictures: &'a [ShownPicture] },
     Assistant { text: &'a str, calls: &'a [ToolCall] },
     Results(Vec<&'a Message>),
 }
@@ -309,7 +335,7 @@ fn turns(request: &ModelRequest) -> Vec<Turn<'_>> {
         match (message, turns.last_mut()) {
             (Message::Tool { .. }, Some(Turn::Results(results))) => results.push(message),
             (Message::Tool { .. }, _) => turns.push(Turn::Results(vec![message])),
-            (Message::User { text }, _) => turns.push(Turn::User(text)),
+            (Message::User { text, pictures }, _) => turns.push(Turn::User { text, pictures }),
             (Message::Assistant { text, calls }, _) if text.is_empty() && calls.is_empty() => {}
             (Message::Assistant { text, calls }, _) => turns.push(Turn::Assistant { text, calls }),
         }

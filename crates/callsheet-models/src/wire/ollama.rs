@@ -4,11 +4,13 @@
 
 use callsheet_core::nouns::ToolCall;
 use callsheet_core::record::{StopReason, Usage};
-use callsheet_runtime::ports::{ModelFault, ModelRequest};
+use callsheet_runtime::ports::{ModelFault, ModelRequest, ShownPicture};
 use serde_json::{Map, Value, json};
 
 use super::end::End;
-use super::{Asked, Decoded, Decoder, RawCall, WireError, append, chat_messages, content, frame_value, object, openai};
+use super::{
+    Asked, Decoded, Decoder, RawCall, WireError, append, base64_of, chat_messages, content, frame_value, object, openai,
+};
 
 /// Path of a chat.
 pub const CHAT: &str = "/api/chat";
@@ -45,7 +47,8 @@ pub fn context_size(request: &ModelRequest, at_least: u32, window: Option<u32>) 
 
 /// Fails if the server read clearly less than was sent, because then it cut the prompt.
 pub fn check_truncation(request: &ModelRequest, read: Option<u64>) -> Result<(), ModelFault> {
-    let sent = request.estimated_tokens();
+    // How much a picture counts differs between models.
+    let sent = request.text_tokens();
     match read {
         // A count of zero, or no count, means that the prompt came from the cache (older servers).
         Some(read) if read > 0 && sent >= ALARM_FROM && read.saturating_mul(2) < sent => {
@@ -93,7 +96,14 @@ fn messages(request: &ModelRequest) -> Value {
     let call =
         |call: &ToolCall| json!({"id": call.id, "function": {"name": call.name, "arguments": object(&call.arguments)}});
     let result = |id: &str, name: &str, text: &str| json!({"role": "tool", "tool_name": name, "tool_call_id": id, "content": text});
-    chat_messages(request, call, result)
+    let user = |text: &str, pictures: &[ShownPicture]| match pictures {
+        [] => json!({"role": "user", "content": text}),
+        _ => {
+            let images: Vec<String> = pictures.iter().map(base64_of).collect();
+            json!({"role": "user", "content": text, "images": images})
+        }
+    };
+    chat_messages(request, user, call, result)
 }
 
 /// What `/api/show` returns.
@@ -103,6 +113,8 @@ pub struct Description {
     pub window: Option<u32>,
     /// Whether it calls tools. `None` if an older server does not say.
     pub tools: Option<bool>,
+    /// Whether it sees pictures. `None` if an older server does not say.
+    pub vision: Option<bool>,
     /// Whether it writes text, instead of only turning text into numbers as embedding models do. `None` if the server
     /// does not say.
     pub writes: Option<bool>,
@@ -121,7 +133,12 @@ pub fn description(answer: &Value) -> Description {
     let can = |what: &str| capabilities.map(|list| list.iter().any(|entry| entry == what));
     // Only embedding models pool their input.
     let pools = info.is_some_and(|info| info.keys().any(|key| key.ends_with(".pooling_type")));
-    Description { window, tools: can("tools"), writes: can("completion").or(pools.then_some(false)) }
+    Description {
+        window,
+        tools: can("tools"),
+        vision: can("vision"),
+        writes: can("completion").or(pools.then_some(false)),
+    }
 }
 
 /// Reads the model names of an answer of `/api/tags` or `/api/ps`.

@@ -2,12 +2,15 @@
 
 use callsheet_core::nouns::ToolCall;
 use callsheet_core::record::{StopReason, Usage};
-use callsheet_runtime::ports::ModelRequest;
+use callsheet_runtime::ports::{ModelRequest, ShownPicture};
 use serde_json::{Map, Value, json};
 
 use super::end::End;
 use super::schema::SchemaForm;
-use super::{Asked, Decoded, Decoder, RawCall, WireError, append, arguments_of, chat_messages, content, frame_value};
+use super::{
+    Asked, Decoded, Decoder, RawCall, WireError, append, arguments_of, chat_messages, content, data_url, frame_value,
+    user_content,
+};
 
 /// Path below the base URL.
 pub const PATH: &str = "/chat/completions";
@@ -54,12 +57,25 @@ pub fn encode(asked: &Asked<'_>) -> Map<String, Value> {
 
 /// Reads the window of a model from an answer of `/models`, if the server reports it.
 pub fn window_of(answer: &Value, model: &str) -> Option<u32> {
-    // Some vendors send only the list.
-    let models = answer.get("data").unwrap_or(answer).as_array()?;
-    let of_name = |entry: &&Value| entry.get("id").and_then(Value::as_str) == Some(model);
-    let entry = models.iter().find(of_name)?;
+    let entry = entry_of(answer, model)?;
     let told = WINDOW.iter().find_map(|key| entry.get(*key).and_then(Value::as_u64));
     told.and_then(|tokens| u32::try_from(tokens).ok()).filter(|tokens| *tokens > 0)
+}
+
+/// Whether a model sees pictures, according to an answer of `/models`. Servers say it in different members, and most say
+/// nothing.
+pub fn vision_of(answer: &Value, model: &str) -> Option<bool> {
+    let entry = entry_of(answer, model)?;
+    let told = entry.pointer("/capabilities/vision").and_then(Value::as_bool);
+    let kinds = ["/architecture/input_modalities", "/input_modalities", "/modalities/input"];
+    let kinds = kinds.iter().find_map(|place| entry.pointer(place)?.as_array());
+    told.or_else(|| kinds.map(|kinds| kinds.iter().any(|kind| kind == "image")))
+}
+
+/// What an answer of `/models` says of a model. Some vendors send only the list.
+fn entry_of<'a>(answer: &'a Value, model: &str) -> Option<&'a Value> {
+    let models = answer.get("data").unwrap_or(answer).as_array()?;
+    models.iter().find(|entry| entry.get("id").and_then(Value::as_str) == Some(model))
 }
 
 /// Tools in the form that OpenAI and Ollama share.
@@ -80,7 +96,12 @@ fn messages(asked: &Asked<'_>) -> Value {
         }})
     };
     let result = |id: &str, _: &str, text: &str| json!({"role": "tool", "tool_call_id": id, "content": text});
-    let mut messages = chat_messages(asked.request, call, result);
+    let user = |text: &str, pictures: &[ShownPicture]| {
+        let part = |picture: &ShownPicture| json!({"type": "image_url", "image_url": {"url": data_url(picture)}});
+        let content = user_content(text, pictures, part, |text| json!({"type": "text", "text": text}));
+        json!({"role": "user", "content": content})
+    };
+    let mut messages = chat_messages(asked.request, user, call, result);
     let Some(member) = &asked.shape.thinking_member else { return messages };
     for message in messages.as_array_mut().into_iter().flatten() {
         let first = message.pointer("/tool_calls/0/id").and_then(Value::as_str);

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use callsheet_core::record::{StopReason, Usage};
-use callsheet_runtime::ports::Message;
+use callsheet_runtime::ports::{Message, ShownPicture};
 use serde_json::{Map, Value, json};
 
 use super::end::End;
-use super::{Asked, Decoded, Decoder, RawCall, Turn, WireError, append, arguments_of, frame_value, turns};
+use super::{
+    Asked, Decoded, Decoder, RawCall, Turn, WireError, append, arguments_of, data_url, frame_value, turns, user_content,
+};
 
 /// The maximum number of items kept of one reply.
 const MAX_ITEMS: usize = 1024;
@@ -51,7 +53,11 @@ fn items(asked: &Asked<'_>) -> Vec<Value> {
     let mut items = Vec::new();
     for turn in turns(asked.request) {
         match turn {
-            Turn::User(text) => items.push(json!({"role": "user", "content": text})),
+            Turn::User { text, pictures } => {
+                let part = |picture: &ShownPicture| json!({"type": "input_image", "image_url": data_url(picture)});
+                let content = user_content(text, pictures, part, |text| json!({"type": "input_text", "text": text}));
+                items.push(json!({"role": "user", "content": content}));
+            }
             Turn::Assistant { text, calls: [] } => items.push(said(text)),
             Turn::Assistant { text, calls } => {
                 for (number, call) in calls.iter().enumerate() {

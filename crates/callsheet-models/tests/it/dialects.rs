@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use callsheet_models::wire::{Asked, Decoder, Shape, anthropic, gemini, llamacpp, ollama, openai, responses};
-use callsheet_runtime::ports::{Constraint, ModelFault, ModelRequest};
+use callsheet_runtime::ports::{Constraint, Message, ModelFault, ModelRequest};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -47,6 +47,39 @@ fn a_cut_prompt_raises_the_alarm() {
         assert_eq!(ollama::check_truncation(&long, read), Ok(()), "{read:?}");
     }
     assert_eq!(ollama::check_truncation(&request("short", 10), Some(2)), Ok(()));
+}
+
+/// covers: 5.14
+#[test]
+fn servers_say_whether_a_model_sees() {
+    for (entry, vision) in [
+        (json!({"id": "m"}), None),
+        (json!({"id": "m", "capabilities": {"vision": true}}), Some(true)),
+        (json!({"id": "m", "architecture": {"input_modalities": ["text", "image"]}}), Some(true)),
+        (json!({"id": "m", "architecture": {"input_modalities": ["text"]}}), Some(false)),
+        (json!({"id": "other", "capabilities": {"vision": true}}), None),
+    ] {
+        assert_eq!(openai::vision_of(&json!({"data": [entry]}), "m"), vision, "{entry}");
+    }
+    assert_eq!(ollama::description(&json!({"capabilities": ["completion", "vision"]})).vision, Some(true));
+    assert_eq!(ollama::description(&json!({"capabilities": ["completion"]})).vision, Some(false));
+    assert_eq!(ollama::description(&json!({})).vision, None);
+    assert_eq!(llamacpp::properties(&json!({"modalities": {"vision": true, "audio": false}})).vision, Some(true));
+    assert_eq!(llamacpp::properties(&json!({"n_ctx": 4096})).vision, None);
+}
+
+/// A server counts pictures as it likes, so they say nothing about a cut.
+///
+/// covers: 5.14
+#[test]
+fn a_picture_raises_no_alarm_about_a_cut_prompt() {
+    let mut asked = request(&prompt(300), 10);
+    let picture = json!({"blob": "sha256:0", "format": "png", "width": 4_000, "height": 3_000, "bytes": 9});
+    let Message::User { pictures, .. } = &mut asked.messages[0] else { panic!("it is a user's message") };
+    pictures.push(serde_json::from_value(picture).unwrap());
+    assert_eq!(asked.picture_tokens(), 4_096);
+    assert_eq!(ollama::check_truncation(&asked, Some(400)), Ok(()));
+    assert!(ollama::context_size(&asked, 0, None).unwrap() > 5_000, "there is room for it");
 }
 
 #[test]

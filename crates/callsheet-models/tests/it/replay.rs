@@ -65,7 +65,7 @@ async fn a_mismatch_names_the_nearest_cassette_and_the_place() {
          recorded \"Now.\", asked \"Later.\""
     );
     let mut longer = request("refine a", "Refine.");
-    longer.messages.push(Message::User { text: "again".into() });
+    longer.messages.push(Message::user("again"));
     let text = message(ask(&replay, &longer).await);
     assert!(text.contains("0004-refine-a.json") && text.contains("messages[1]: the request contains it"), "{text}");
     let mut shorter = request("refine a", "Refine.");

@@ -8,8 +8,9 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use crate::support::{Received, Server, check_file, fixtures, sorted};
+use callsheet_core::nouns::{Picture, PictureFormat};
 use callsheet_models::config::{Provider, Vendor, build, vendors};
-use callsheet_runtime::ports::{Constraint, Message, Model, ModelRequest};
+use callsheet_runtime::ports::{Constraint, Message, Model, ModelRequest, ShownPicture};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -44,7 +45,24 @@ fn requests() -> Vec<(&'static str, ModelRequest)> {
     tools.tools = serde_json::from_value(json!([tool("weather"), tool("map.of")])).unwrap();
     let mut alone = tools.clone();
     alone.system.clear();
-    vec![("plain", plain), ("turns", turns), ("schema", schema), ("twin", twin), ("no system", alone), ("tools", tools)]
+    let mut picture = plain.clone();
+    picture.messages = vec![Message::User { text: "Name this river.".to_owned(), pictures: vec![dot()] }];
+    vec![
+        ("plain", plain),
+        ("turns", turns),
+        ("picture", picture),
+        ("schema", schema),
+        ("twin", twin),
+        ("no system", alone),
+        ("tools", tools),
+    ]
+}
+
+fn dot() -> ShownPicture {
+    let content: &[u8] = b"not really a picture";
+    let blob = callsheet_core::nouns::BlobId::of(content);
+    let about = Picture { blob, format: PictureFormat::Webp, width: 1, height: 1, bytes: content.len() as u64 };
+    ShownPicture { about, content: content.into() }
 }
 
 /// Optional members, bounds, alternatives, a nested object and a definition.

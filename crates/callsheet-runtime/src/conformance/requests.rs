@@ -16,7 +16,7 @@ fn request(label: &str, text: &str, max_output_tokens: u32) -> ModelRequest {
     ModelRequest {
         label: format!("conformance {label}"),
         system: include_str!("../../prompts/conformance/system.md").trim_end().to_owned(),
-        messages: vec![Message::User { text: text.trim_end().to_owned() }],
+        messages: vec![Message::user(text.trim_end())],
         tools: Vec::new(),
         native_tools: Vec::new(),
         constraint: None,

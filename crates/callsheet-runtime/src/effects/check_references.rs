@@ -23,7 +23,7 @@ pub(crate) fn check_references(
     let settings: &Settings = run.settings();
     let wanted = task_references::execution_references(run, owner);
     let restricted = run.no_longer_relevant().iter().cloned().collect();
-    let allowance = task_references::execution_allowance(services, run, owner);
+    let (allowance, first_picture) = task_references::execution_allowance(services, run, owner);
     let request = Request {
         references: &wanted,
         level: Level::Whole,
@@ -32,6 +32,7 @@ pub(crate) fn check_references(
         need: &owner.task.need,
         writer_before: run.has_writer_before(task),
         restricted: &restricted,
+        first_picture,
     };
     let texts = Texts::of(services, run, &wanted);
     let Checked { issues, contents, tokens } = check(&request, &texts.sources(services, settings.allow_http));

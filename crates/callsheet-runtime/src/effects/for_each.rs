@@ -101,14 +101,16 @@ fn request<'a>(
     references: &'a [Wanted],
     restricted: &'a BTreeSet<String>,
 ) -> Request<'a> {
+    let (allowance, first_picture) = execution_allowance(services, run, owner);
     Request {
         references,
         level: Level::Whole,
-        allowance: execution_allowance(services, run, owner),
+        allowance,
         task: Some(&owner.task.name),
         need: &owner.task.need,
         writer_before: false,
         restricted,
+        first_picture,
     }
 }
 

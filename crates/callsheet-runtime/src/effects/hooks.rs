@@ -77,7 +77,7 @@ async fn asked(
     match tool.run(&request, &context).await {
         Ok(ToolOutcome::Output(text)) => serde_json::from_str(&text).map_err(|error| error.to_string()),
         Ok(ToolOutcome::Failed(text)) => Err(text),
-        Ok(ToolOutcome::Changes(_) | ToolOutcome::Question(_) | ToolOutcome::Midway(_)) => {
+        Ok(ToolOutcome::Pictures(..) | ToolOutcome::Changes(_) | ToolOutcome::Question(_) | ToolOutcome::Midway(_)) => {
             Err("it gave no output".to_owned())
         }
         Err(fault @ (ToolFault::Cancelled | ToolFault::Defect(_) | ToolFault::Told { .. })) => Err(fault.to_string()),

@@ -188,7 +188,7 @@ async fn printed(work: &Work, argv: &[String]) -> Result<Result<Paths, String>, 
     let text = match outcome.map_err(DriveFault::defect)? {
         ToolOutcome::Output(text) => text,
         ToolOutcome::Failed(why) => return Ok(Err(why)),
-        ToolOutcome::Changes(_) | ToolOutcome::Question(_) | ToolOutcome::Midway(_) => {
+        ToolOutcome::Pictures(..) | ToolOutcome::Changes(_) | ToolOutcome::Question(_) | ToolOutcome::Midway(_) => {
             return Err(DriveFault::defect("a command that lists files returned something other than files"));
         }
     };

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use callsheet_core::events::{self, Event};
-use callsheet_core::nouns::{SkillMode, SkillPolicy};
+use callsheet_core::nouns::{BlobId, SkillMode, SkillPolicy};
 use callsheet_core::record::{CallFault, CallKey, CallSizes, StopReason, Tree, Usage};
 use callsheet_core::run::{ModelCall, Run};
 
@@ -395,12 +395,18 @@ fn received(
     sends: u32,
     sizes: CallSizes,
 ) -> Result<CallEnd, DriveFault> {
+    let store = &services.store;
+    let mut pictures: Vec<BlobId> = Vec::new();
+    for picture in prompt.request.pictures() {
+        if !pictures.contains(&picture.about.blob) {
+            pictures.push(store.stage_blob(picture.content.to_vec()));
+        }
+    }
     let prompt = serde_json::to_vec(prompt).map_err(DriveFault::defect)?;
     // Stores only the text: the same words are the same blob. The rest is in the event.
     let said =
         ModelReply { usage: Usage::default(), stop: StopReason::default(), model: String::new(), ..reply.clone() };
     let text = serde_json::to_vec(&said).map_err(DriveFault::defect)?;
-    let store = &services.store;
     Ok(CallEnd::Replied(events::ReplyReceived {
         key: asked.key.clone(),
         prompt: store.stage_blob(prompt),
@@ -411,6 +417,7 @@ fn received(
         sends,
         stop: reply.stop,
         reused: None,
+        pictures,
         sizes: Some(sizes),
     }))
 }

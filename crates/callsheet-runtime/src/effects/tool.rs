@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use callsheet_core::evaluate::ProcessReport;
 use callsheet_core::events;
 use callsheet_core::fence::fence;
-use callsheet_core::nouns::{Slug, ToolCall, ToolEffect};
+use callsheet_core::nouns::{Picture, Slug, ToolCall, ToolEffect};
 use callsheet_core::prompt::Note;
 use callsheet_core::record::{EffectKey, ToolRecord};
 use callsheet_core::run::{Effect, PersonAnswer, Run, TaskRun};
@@ -95,13 +95,20 @@ fn recorded(
     outcome: ToolOutcome,
     shown: &stage::ShownFiles,
 ) -> Result<ToolRecord, DriveFault> {
-    let output = |text: String, failed: bool| {
+    let output = |text: String, failed: bool, pictures: Vec<Picture>| {
         let error = failed.then(|| first_line(&text));
-        ToolRecord::Output { blob: services.store.stage_blob(text.into_bytes()), error }
+        ToolRecord::Output { blob: services.store.stage_blob(text.into_bytes()), error, pictures }
     };
     Ok(match outcome {
-        ToolOutcome::Output(text) => output(text, false),
-        ToolOutcome::Failed(text) => output(text, true),
+        ToolOutcome::Output(text) => output(text, false, Vec::new()),
+        ToolOutcome::Pictures(text, pictures) => {
+            let kept = pictures.into_iter().map(|picture| {
+                let blob = services.store.stage_blob(picture.content.to_vec());
+                Picture { blob, ..picture.about }
+            });
+            output(text, false, kept.collect())
+        }
+        ToolOutcome::Failed(text) => output(text, true, Vec::new()),
         ToolOutcome::Question(text) => ToolRecord::Question(text),
         ToolOutcome::Midway(midway) => {
             if let Some(held) = midway.take() {
@@ -111,7 +118,7 @@ fn recorded(
         }
         ToolOutcome::Changes(changes) => match stage::stage(services, &changes, shown)? {
             Ok(set) => ToolRecord::Changes(set),
-            Err(issues) => output(texts::issues_text(&issues), true),
+            Err(issues) => output(texts::issues_text(&issues), true, Vec::new()),
         },
     })
 }
@@ -185,7 +192,11 @@ fn is_cut(outcome: &ToolOutcome, is_process: bool, time_is_over: bool) -> bool {
             serde_json::from_str::<ProcessReport>(text).is_ok_and(|report| report.timed_out)
         }
         ToolOutcome::Failed(_) => time_is_over,
-        ToolOutcome::Output(_) | ToolOutcome::Question(_) | ToolOutcome::Midway(_) | ToolOutcome::Changes(_) => false,
+        ToolOutcome::Output(_)
+        | ToolOutcome::Pictures(..)
+        | ToolOutcome::Question(_)
+        | ToolOutcome::Midway(_)
+        | ToolOutcome::Changes(_) => false,
     }
 }
 

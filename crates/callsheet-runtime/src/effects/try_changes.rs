@@ -45,7 +45,9 @@ pub(crate) fn check(work: Work, run: &Run, effect: Effect) -> EffectFuture {
         let (end, output) = match tool.run(&arguments, &context).await {
             Ok(ToolOutcome::Output(text)) => ended(&text),
             Ok(ToolOutcome::Failed(text)) => (CheckEnd::NotRun, text),
-            Ok(ToolOutcome::Changes(_) | ToolOutcome::Question(_) | ToolOutcome::Midway(_)) => {
+            Ok(
+                ToolOutcome::Pictures(..) | ToolOutcome::Changes(_) | ToolOutcome::Question(_) | ToolOutcome::Midway(_),
+            ) => {
                 return Err(DriveFault::defect("a check gave no output"));
             }
             Err(ToolFault::Cancelled) => return Ok(EffectResult::Events(Vec::new())),

@@ -7,6 +7,7 @@ use callsheet_core::words::Question;
 
 use crate::file_index::{FileText, read_text};
 use crate::paths::{EntryKind, Workspace};
+use crate::pictures::tokens_of;
 use crate::references::{Allowance, Demand, Disk, shares};
 
 use super::index::{RankedFile, WordIndex};
@@ -172,8 +173,11 @@ fn named_files(workspace: &Workspace, names: &[String], ranked: &[RankedFile]) -
             Ok(EntryKind::File(bytes)) => {
                 // Files that are ignored or in another root have no words in the index.
                 let known = ranked.iter().find(|file| file.path == named.path);
-                let guess = u32::try_from(bytes.div_ceil(4)).unwrap_or(u32::MAX);
-                named.tokens = known.and_then(|file| file.tokens).unwrap_or(guess);
+                let guess = || {
+                    let plain = || u32::try_from(bytes.div_ceil(4)).unwrap_or(u32::MAX);
+                    tokens_of(workspace, &located).unwrap_or_else(plain)
+                };
+                named.tokens = known.and_then(|file| file.tokens).unwrap_or_else(guess);
             }
             Ok(EntryKind::Directory) => {
                 named.is_folder = true;

@@ -9,20 +9,25 @@ pub enum DocumentKind {
     Pdf,
     /// A text document, a workbook or slides in an Office Open XML format.
     Office,
+    /// A text document, a workbook or slides in an OpenDocument format.
+    OpenDocument,
 }
 
 /// Bytes of the largest document that is read.
 pub const DOCUMENT_LIMIT: u64 = 64 * 1024 * 1024;
 
-const EXTENSIONS: [(&str, DocumentKind); 4] = [
+const EXTENSIONS: [(&str, DocumentKind); 7] = [
     ("pdf", DocumentKind::Pdf),
     ("docx", DocumentKind::Office),
     ("xlsx", DocumentKind::Office),
     ("pptx", DocumentKind::Office),
+    ("odt", DocumentKind::OpenDocument),
+    ("ods", DocumentKind::OpenDocument),
+    ("odp", DocumentKind::OpenDocument),
 ];
 
 impl DocumentKind {
-    const ALL: [Self; 2] = [Self::Pdf, Self::Office];
+    const ALL: [Self; 3] = [Self::Pdf, Self::Office, Self::OpenDocument];
 
     /// The kind of a file.
     pub fn of(path: &str) -> Option<Self> {
@@ -36,6 +41,7 @@ impl DocumentKind {
         match self {
             Self::Pdf => "pdf",
             Self::Office => "office",
+            Self::OpenDocument => "opendocument",
         }
     }
 

@@ -28,7 +28,7 @@ pub use hosting::{Answered, Asked, Hosting};
 pub use memory::{Index, IndexEntry, IndexFault, IndexMode, Memory, MemoryFault, check_entries};
 pub use model::{
     Capabilities, Constraint, DeltaSink, Message, Model, ModelFault, ModelInfo, ModelReply, ModelRequest,
-    NativeNotation, NativeTool, WindowFrom,
+    NativeNotation, NativeTool, ShownPicture, WindowFrom,
 };
 pub use model_source::ModelSource;
 pub use observer::{LiveText, Observer, Signal};

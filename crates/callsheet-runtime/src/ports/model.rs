@@ -1,9 +1,10 @@
 //! The port for language models. Adapters translate; they neither retry nor read replies.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use callsheet_core::nouns::{ToolCall, ToolSpec, tokens};
+use callsheet_core::nouns::{Picture, ToolCall, ToolSpec, tokens};
 use callsheet_core::record::{StopReason, Usage};
 use callsheet_format::grammar::{Form, Grammar};
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,8 @@ pub struct Capabilities {
     pub temperature: bool,
     /// A sampling seed.
     pub seed: bool,
+    /// Whether it sees pictures.
+    pub vision: bool,
 }
 
 /// Where the size of a window comes from.
@@ -126,6 +129,32 @@ pub struct NativeTool {
     pub executes: Vec<String>,
 }
 
+/// A picture in a message. A recorded request contains what is known of it, and its bytes are a blob.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct ShownPicture {
+    /// What is known of it.
+    #[serde(flatten)]
+    pub about: Picture,
+    /// Its bytes. Empty in a request that was read from a record.
+    #[serde(skip)]
+    pub content: Arc<[u8]>,
+}
+
+/// The hash stands for the bytes.
+impl PartialEq for ShownPicture {
+    fn eq(&self, other: &Self) -> bool {
+        self.about == other.about
+    }
+}
+
+impl Eq for ShownPicture {}
+
+impl std::fmt::Debug for ShownPicture {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.about.fmt(formatter)
+    }
+}
+
 /// One message of a request, after the system text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
@@ -134,6 +163,9 @@ pub enum Message {
     User {
         /// Text.
         text: String,
+        /// Pictures, in the order of the numbers that the text gives them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pictures: Vec<ShownPicture>,
     },
     /// From the model, earlier in a loop; or, in an example, what the model should have said.
     Assistant {
@@ -204,8 +236,23 @@ pub struct ModelRequest {
 const FRAME_TOKENS: u64 = 8;
 
 impl ModelRequest {
-    /// Estimated tokens of everything that a model reads for it, including tools.
+    /// Estimated tokens of everything that a model reads for it, including pictures and tools.
     pub fn estimated_tokens(&self) -> u64 {
+        self.text_tokens().saturating_add(self.picture_tokens())
+    }
+
+    /// Its pictures.
+    pub fn pictures(&self) -> impl Iterator<Item = &ShownPicture> {
+        self.messages.iter().flat_map(Message::pictures)
+    }
+
+    /// Estimated tokens of its pictures. Servers count them very differently.
+    pub fn picture_tokens(&self) -> u64 {
+        self.pictures().map(|picture| u64::from(picture.about.tokens())).sum()
+    }
+
+    /// Estimated tokens of everything else.
+    pub fn text_tokens(&self) -> u64 {
         let count = |text: &str| u64::from(tokens(text));
         let messages = self.messages.iter().map(|message| {
             let calls = match message {
@@ -223,10 +270,23 @@ impl ModelRequest {
 }
 
 impl Message {
+    /// A message of the host without pictures.
+    pub fn user(text: impl Into<String>) -> Self {
+        Self::User { text: text.into(), pictures: Vec::new() }
+    }
+
+    /// Its pictures.
+    pub fn pictures(&self) -> &[ShownPicture] {
+        match self {
+            Self::User { pictures, .. } => pictures,
+            Self::Assistant { .. } | Self::Tool { .. } => &[],
+        }
+    }
+
     /// What it says.
     pub fn text(&self) -> &str {
         match self {
-            Self::User { text } | Self::Assistant { text, .. } | Self::Tool { text, .. } => text,
+            Self::User { text, .. } | Self::Assistant { text, .. } | Self::Tool { text, .. } => text,
         }
     }
 }

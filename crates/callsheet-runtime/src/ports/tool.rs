@@ -16,12 +16,15 @@ use crate::paths::Workspace;
 use super::documents::Documents;
 use super::fetch::Fetch;
 use super::held_call::Midway;
+use super::model::ShownPicture;
 
 /// The result of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ToolOutcome {
     /// Text for the model.
     Output(String),
+    /// Text and pictures for the model. The text says where each picture belongs.
+    Pictures(String, Vec<ShownPicture>),
     /// The tool failed. The text tells the model why and what to do instead.
     Failed(String),
     /// Changes to files. The host validates, gates and applies them.
@@ -36,7 +39,7 @@ impl ToolOutcome {
     /// The name of this kind of result, for logs.
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Output(_) => "output",
+            Self::Output(_) | Self::Pictures(..) => "output",
             Self::Failed(_) => "failed",
             Self::Changes(_) => "changes",
             Self::Question(_) | Self::Midway(_) => "question",

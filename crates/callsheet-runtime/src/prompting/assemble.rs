@@ -12,7 +12,7 @@ use callsheet_format::prompt::{
 };
 
 use crate::fault::DriveFault;
-use crate::ports::{Capabilities, Constraint, Message, Model, ModelInfo, NativeTool};
+use crate::ports::{Constraint, Message, Model, ModelInfo, NativeTool, ShownPicture};
 use crate::prompting::constraint::Notation;
 use crate::prompting::handler::Sources;
 use crate::prompting::run_texts::Texts;
@@ -38,7 +38,9 @@ pub(crate) struct PromptDraft {
     pub(super) allowance: Allowance,
     pub(super) allow_http: bool,
     pub(super) texts: Texts,
-    pub(super) capabilities: Capabilities,
+    pub(super) model: ModelInfo,
+    /// Pictures of tool outputs that the prompt shows, before those of its references.
+    pub(super) pictures: Vec<ShownPicture>,
     pub(super) notation: Notation,
     pub(super) sampling: Sampling,
     pub(super) output_tokens: u32,
@@ -106,7 +108,6 @@ pub(crate) fn gather(
     model: &dyn Model,
 ) -> Result<PromptDraft, DriveFault> {
     let window = model.info().window;
-    let capabilities = model.info().capabilities;
     let notation = Notation::of(model.info(), &services.refused_constraints);
     let task = asked.key.task.as_ref().and_then(|slug| run.task(slug));
     let skill_limit = task.and_then(|task| task.skill.as_ref()).and_then(|skill| skill.limits.reference_tokens);
@@ -117,8 +118,9 @@ pub(crate) fn gather(
     let attempt = run.attempts(&asked.key).map_or(1, |attempts| attempts.attempt);
     let read = task.map(|task| read_files(task, asked, &wanted)).unwrap_or_default();
     let (description, omitted) = project::project_description(services, asked.key.phase, &read, window);
+    let (job, pictures) = job(services, run, asked, model.info(), notation)?;
     let mut parts = PromptDraft {
-        job: job(services, run, asked, model.info(), notation)?,
+        job,
         label: callsheet_core::view::call_words(&asked.key, run.part(&asked.key)),
         restricted: run.no_longer_relevant().iter().cloned().collect(),
         writer_before: task.is_some_and(|task| run.has_writer_before(&task.task.slug)),
@@ -128,7 +130,8 @@ pub(crate) fn gather(
         allow_http: run.settings().allow_http,
         texts: Texts::of(services, run, &wanted),
         wanted,
-        capabilities,
+        model: model.info().clone(),
+        pictures,
         notation,
         sampling: Sampling::of(run, asked),
         output_tokens: larger(output_tokens(asked.key.phase, task, window, attempt), run.attempts(&asked.key), window),
@@ -178,7 +181,7 @@ fn handler_parts(
     Ok(PromptDraft {
         job: Job::Handler {
             prompt: Box::new(prompt),
-            later: conversation::later(services, run, task, exec, asked)?,
+            later: conversation::later(services, run, task, exec, asked, model.info())?,
             native: native_tools(model, &offered),
             tools: offered,
             sources,
@@ -193,7 +196,8 @@ fn handler_parts(
         allow_http: false,
         texts: Texts::of(services, run, &wanted),
         wanted,
-        capabilities,
+        model: model.info().clone(),
+        pictures: Vec::new(),
         notation: Notation::Free,
         sampling: Sampling::of(run, asked),
         output_tokens: output_tokens(Phase::Execute, Some(task), model.info().window, 1),
@@ -229,19 +233,20 @@ fn job(
     asked: &ModelCall,
     model: &ModelInfo,
     notation: Notation,
-) -> Result<Job, DriveFault> {
+) -> Result<(Job, Vec<ShownPicture>), DriveFault> {
     let held = notation != Notation::Free;
     let window = model.window;
-    match asked.key.phase {
-        Phase::Route => Ok(route(services, run, asked)),
-        Phase::Plan => plan(services, run, asked, window, held),
-        Phase::Iterate | Phase::Continue => iterate(services, run, asked, window, held),
-        Phase::Refine => refine(services, run, asked, held),
-        Phase::Execute => execute(services, run, asked, model.capabilities, held),
-        Phase::Merge => merge(services, run, asked),
-        Phase::Join => join(services, run),
-        Phase::Review => Err(DriveFault::defect("a review has the prompt of what it reviews")),
-    }
+    let job = match asked.key.phase {
+        Phase::Route => route(services, run, asked),
+        Phase::Plan => plan(services, run, asked, window, held)?,
+        Phase::Iterate | Phase::Continue => iterate(services, run, asked, window, held)?,
+        Phase::Refine => refine(services, run, asked, held)?,
+        Phase::Execute => return execute(services, run, asked, model, held),
+        Phase::Merge => merge(services, run, asked)?,
+        Phase::Join => join(services, run)?,
+        Phase::Review => return Err(DriveFault::defect("a review has the prompt of what it reviews")),
+    };
+    Ok((job, Vec::new()))
 }
 
 fn owner<'a>(run: &'a Run, asked: &ModelCall) -> Result<&'a TaskRun, DriveFault> {
@@ -349,9 +354,9 @@ fn execute(
     services: &Services,
     run: &Run,
     asked: &ModelCall,
-    capabilities: Capabilities,
+    model: &ModelInfo,
     held: bool,
-) -> Result<Job, DriveFault> {
+) -> Result<(Job, Vec<ShownPicture>), DriveFault> {
     let task = owner(run, asked)?;
     let exec = asked.key.run.as_ref().and_then(|id| task.run(id));
     let exec: &Execution = exec.ok_or_else(|| DriveFault::defect("a call of an unknown execution run"))?;
@@ -363,7 +368,7 @@ fn execute(
     let offered =
         if exec.is_loop && !asked.without_tools { services.offered_tools(&skill.policy.tools) } else { Vec::new() };
     let kind = if exec.is_loop {
-        ExecutionKind::Loop { text_tools: if capabilities.tools { Vec::new() } else { offered.clone() } }
+        ExecutionKind::Loop { text_tools: if model.capabilities.tools { Vec::new() } else { offered.clone() } }
     } else if let Some(path) = document(services, task)? {
         ExecutionKind::Document { path }
     } else if skill.policy.writes_files {
@@ -373,17 +378,17 @@ fn execute(
     } else {
         ExecutionKind::Plain
     };
-    let later = if exec.is_loop { conversation::later(services, run, task, exec, asked)? } else { Vec::new() };
+    let later = if exec.is_loop { conversation::later(services, run, task, exec, asked, model)? } else { Vec::new() };
     let issues = match (exec.is_loop, run.attempts(&asked.key)) {
         (false, Some(attempts)) => texts::issues_text(&attempts.issues),
         _ => String::new(),
     };
-    let outputs = if exec.is_loop {
-        String::new()
+    let (outputs, pictures) = if exec.is_loop {
+        (String::new(), Vec::new())
     } else if let Some(part) = one_part(task, exec) {
-        part
+        (part, Vec::new())
     } else {
-        conversation::fixed_outputs(services, run, task, exec, asked.budget_scale)?
+        conversation::fixed_outputs(services, run, task, exec, asked.budget_scale, model)?
     };
     let prompt = ExecutionPrompt {
         kind,
@@ -399,7 +404,7 @@ fn execute(
     let writes = held && matches!(prompt.kind, ExecutionKind::Write | ExecutionKind::DirectWrite);
     let edits = prompt.skill.policy.new_files_named;
     let aim = if writes { write_aim(services, &task.task, edits) } else { WriteAim::default() };
-    Ok(Job::Execute { prompt: Box::new(prompt), outputs, later, tools: offered, aim })
+    Ok((Job::Execute { prompt: Box::new(prompt), outputs, later, tools: offered, aim }, pictures))
 }
 
 /// What an execution is told if it reads only a part of what its task reads (spec 10.1).

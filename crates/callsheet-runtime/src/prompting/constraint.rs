@@ -18,7 +18,7 @@ use crate::reading::aim::WriteAim;
 use crate::references::Resolved;
 
 use super::project;
-use crate::services::{ModelSet, Services};
+use crate::services::{NameSet, Services};
 
 /// How the form of a reply is enforced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub(crate) enum Notation {
 impl Notation {
     /// The strongest notation that a model supports. Its vendor row, the provider's settings or a probe say what it
     /// supports. What a provider has refused is not tried again.
-    pub fn of(model: &ModelInfo, refused: &ModelSet) -> Self {
+    pub fn of(model: &ModelInfo, refused: &NameSet) -> Self {
         let can = model.capabilities;
         match (can.grammar, can.twins) {
             _ if refused.holds(&model.id) => Self::Free,

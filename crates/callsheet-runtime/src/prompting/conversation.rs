@@ -2,13 +2,14 @@
 //! conversation (spec 10.4, 10.7).
 
 use callsheet_core::fence::fence;
-use callsheet_core::nouns::BlobId;
+use callsheet_core::nouns::{BlobId, PICTURES, Picture};
 use callsheet_core::prompt::Note;
 use callsheet_core::record::RefusedPart;
 use callsheet_core::run::{Execution, ModelCall, Run, SUBTASK_REQUEST, TaskRun, ToolOutput, ToolRun};
 
 use crate::fault::DriveFault;
-use crate::ports::Message;
+use crate::pictures;
+use crate::ports::{Message, ModelInfo, ShownPicture};
 use crate::prompting::{recorded, texts};
 use crate::references;
 use crate::references::Excerpt;
@@ -23,16 +24,18 @@ struct Shown {
     error: bool,
 }
 
-/// `## Tool Calls`, then one `### Tool output <id>` per call, each in a typed fence.
+/// `## Tool Calls`, then one `### Tool output <id>` per call, each in a typed fence, with the pictures that they name.
 pub(crate) fn fixed_outputs(
     services: &Services,
     run: &Run,
     task: &TaskRun,
     exec: &Execution,
     scale: f64,
-) -> Result<String, DriveFault> {
+    model: &ModelInfo,
+) -> Result<(String, Vec<ShownPicture>), DriveFault> {
+    let mut pictures = Vec::new();
     if exec.calls.is_empty() {
-        return Ok(String::new());
+        return Ok((String::new(), pictures));
     }
     let mut text = String::from("## Tool Calls\n");
     for call in &exec.calls {
@@ -42,8 +45,41 @@ pub(crate) fn fixed_outputs(
     for call in &exec.calls {
         let shown = shown(services, run, task, exec, call, scale)?;
         text.push_str(&format!("\n### Tool output {}\n\n{}\n", call.call.id, fence("text", &shown.text).trim_end()));
+        let room = PICTURES.saturating_sub(pictures.len());
+        match visible_pictures(services, task, call, scale, model) {
+            Ok(seen) if seen.len() <= room => {
+                for picture in seen {
+                    text.push_str(&format!("\n{}\n", pictures::words("shown", picture, pictures.len() + 1)));
+                    pictures.push(pictures::loaded(services, picture)?);
+                }
+            }
+            Ok(_) => text.push_str(&format!("\n{}\n", Note::PicturesLeftOut.text())),
+            Err(note) => text.push_str(&format!("\n{}\n", note.text())),
+        }
     }
-    Ok(text)
+    Ok((text, pictures))
+}
+
+/// The pictures of an output, or the note that says why they are not shown. Together they count like its text.
+fn visible_pictures<'a>(
+    services: &Services,
+    task: &TaskRun,
+    call: &'a ToolRun,
+    scale: f64,
+    model: &ModelInfo,
+) -> Result<&'a [Picture], Note> {
+    let all = call.pictures.as_slice();
+    if !all.is_empty() && !model.capabilities.vision {
+        services.tell_unseen(model);
+        return Err(Note::PicturesUnseen);
+    }
+    let tokens = all.iter().fold(0, |sum: u32, picture| sum.saturating_add(picture.tokens()));
+    if tokens <= scaled(output_tokens(task), scale) { Ok(all) } else { Err(Note::PicturesLeftOut) }
+}
+
+/// How many tokens of a tool output its task is shown.
+fn output_tokens(task: &TaskRun) -> u32 {
+    task.skill.as_ref().and_then(|skill| skill.limits.tool_output_tokens).unwrap_or(TOOL_OUTPUT_TOKENS)
 }
 
 /// Messages after the first: each turn with its outputs, the rejected final reply with its issues, and the message that
@@ -54,8 +90,11 @@ pub(crate) fn later(
     task: &TaskRun,
     exec: &Execution,
     asked: &ModelCall,
+    model: &ModelInfo,
 ) -> Result<Vec<Message>, DriveFault> {
     let mut messages = Vec::new();
+    // Only the newest pictures stay.
+    let mut newer = exec.calls.iter().map(|call| call.pictures.len()).sum::<usize>();
     for turn in &exec.turns {
         let text = match &turn.reply {
             Some(blob) => recorded::reply(services, blob)?.text,
@@ -65,13 +104,31 @@ pub(crate) fn later(
         if calls.first().is_some_and(|call| call.call.name == SUBTASK_REQUEST) {
             // The reply was an envelope, so this output belongs to no call (spec "Templates" 12).
             messages.push(Message::Assistant { text, calls: Vec::new() });
-            messages.push(Message::User { text: subtask_results(services, &calls)? });
+            messages.push(Message::user(subtask_results(services, &calls)?));
             continue;
         }
         messages.push(Message::Assistant { text, calls: calls.iter().map(|call| call.call.clone()).collect() });
+        let (mut lines, mut pictures) = (Vec::new(), Vec::new());
         for call in calls {
-            let Shown { text, error } = shown(services, run, task, exec, call, asked.budget_scale)?;
+            let Shown { mut text, error } = shown(services, run, task, exec, call, asked.budget_scale)?;
+            let seen = match visible_pictures(services, task, call, asked.budget_scale, model) {
+                Ok(_) if newer > PICTURES && !call.pictures.is_empty() => Err(Note::PicturesLeftOut),
+                seen => seen,
+            };
+            newer = newer.saturating_sub(call.pictures.len());
+            for picture in seen.unwrap_or_default() {
+                let said = pictures::words("shown", picture, pictures.len() + 1);
+                lines.push(format!("- {}: {said}", call.call.id));
+                pictures.push(pictures::loaded(services, picture)?);
+            }
+            if let Err(note) = seen {
+                text.push_str(&format!("\n{}", note.text()));
+            }
             messages.push(Message::Tool { id: call.call.id.clone(), name: call.call.name.clone(), text, error });
+        }
+        if !pictures.is_empty() {
+            let text = Note::ToolPictures.fill(&[("pictures", &lines.join("\n"))]);
+            messages.push(Message::User { text, pictures });
         }
     }
     if let Some(attempts) = run.attempts(&asked.key).filter(|attempts| !attempts.issues.is_empty()) {
@@ -81,10 +138,10 @@ pub(crate) fn later(
         }
         let issues = texts::issues_text(&attempts.issues);
         let note = if task.is_handler() { Note::HandlerIssues } else { Note::LoopIssues };
-        messages.push(Message::User { text: note.fill(&[("issues", &issues)]) });
+        messages.push(Message::user(note.fill(&[("issues", &issues)])));
     }
     if asked.without_tools {
-        messages.push(Message::User { text: Note::LoopLastTurn.text().to_owned() });
+        messages.push(Message::user(Note::LoopLastTurn.text()));
     }
     Ok(messages)
 }
@@ -108,7 +165,7 @@ fn shown(
     call: &ToolRun,
     scale: f64,
 ) -> Result<Shown, DriveFault> {
-    let limit = task.skill.as_ref().and_then(|skill| skill.limits.tool_output_tokens).unwrap_or(TOOL_OUTPUT_TOKENS);
+    let limit = output_tokens(task);
     // The result of a subtask has its own cap, and is shown as recorded.
     let limit = if run.operators().is_subtask_tool(&call.call.name) { u32::MAX } else { scaled(limit, scale) };
     let plain = |text: String| Shown { text, error: false };

@@ -11,7 +11,7 @@ use callsheet_format::prompt::{ContinuationPrompt, Example, ExecutionKind, Rende
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::ports::{Message, ModelFault, ModelRequest};
+use crate::ports::{Message, ModelFault, ModelInfo, ModelRequest};
 use crate::prompting::assemble::{Job, PromptDraft};
 use crate::prompting::constraint::Notation;
 use crate::prompting::fault::PromptFault;
@@ -64,7 +64,7 @@ impl PromptRecord {
         if let Some(form) = &constraint.form {
             let note = constraint::twin_note(form);
             for message in &mut freed.request.messages {
-                let Message::User { text } = message else { continue };
+                let Message::User { text, .. } = message else { continue };
                 text.truncate(text.strip_suffix(&note).map_or(text.len(), str::len));
             }
         }
@@ -76,15 +76,22 @@ impl PromptRecord {
 const NOTHING_TO_READ: &str =
     "there is nothing to read: this folder has no text files, or none that match the words of the request";
 
-/// Example turns, then the user's message.
-pub(crate) fn turns(examples: Vec<Example>, user: String) -> Vec<Message> {
+/// Turns of examples.
+fn turns(examples: Vec<Example>) -> Vec<Message> {
     let mut messages = Vec::with_capacity(examples.len() * 2 + 1);
     for example in examples {
-        messages.push(Message::User { text: example.user });
+        messages.push(Message::user(example.user));
         messages.push(Message::Assistant { text: example.assistant, calls: Vec::new() });
     }
-    messages.push(Message::User { text: user });
     messages
+}
+
+/// Tells which pictures the model does not get.
+fn tell_of_pictures(services: &Services, model: &ModelInfo, resolved: &Resolved) {
+    if resolved.unseen {
+        services.tell_unseen(model);
+    }
+    resolved.too_large.iter().for_each(|path| services.tell_too_large(path));
 }
 
 /// The first page that could not be fetched, or may not be.
@@ -141,6 +148,7 @@ impl PromptDraft {
             need: &self.need,
             writer_before: self.writer_before,
             restricted: &self.restricted,
+            first_picture: self.model.capabilities.vision.then_some(self.pictures.len() + 1),
         };
         let sources = self.texts.sources(services, self.allow_http);
         let resolved = resolve(&request, &sources, cancel).await.map_err(|_| ModelFault::Cancelled)?;
@@ -180,6 +188,7 @@ impl PromptDraft {
     }
 
     fn fill(&mut self, services: &Services, resolved: &Resolved) -> Result<Rendered, ModelFault> {
+        tell_of_pictures(services, &self.model, resolved);
         let held = self.form(resolved).map(|_| services.templates.held());
         let templates = held.as_ref().unwrap_or(&services.templates);
         let rendered = match &mut self.job {
@@ -223,16 +232,18 @@ impl PromptDraft {
             // The examples are in the other form.
             rendered.examples.clear();
         }
-        let mut messages = turns(rendered.examples, rendered.user);
+        let mut messages = turns(rendered.examples);
+        let pictures = std::mem::take(&mut self.pictures).into_iter().chain(resolved.pictures.iter().cloned());
+        messages.push(Message::User { text: rendered.user, pictures: pictures.collect() });
         let (mut tools, mut native_tools) = (Vec::new(), Vec::new());
         if let Job::Handler { native, .. } = &mut self.job
-            && self.capabilities.tools
+            && self.model.capabilities.tools
         {
             native_tools = std::mem::take(native);
         }
         if let Job::Execute { later, tools: offered, .. } | Job::Handler { later, tools: offered, .. } = &mut self.job {
             messages.append(later);
-            if self.capabilities.tools {
+            if self.model.capabilities.tools {
                 tools = std::mem::take(offered);
             }
         }
@@ -248,7 +259,7 @@ impl PromptDraft {
             seed: None,
             deadline: std::time::Duration::from_secs(600),
         };
-        self.sampling.write(&mut request, self.capabilities);
+        self.sampling.write(&mut request, self.model.capabilities);
         request
     }
 
@@ -264,7 +275,7 @@ impl PromptDraft {
             Job::Iterate { offer, .. } => offer.as_ref()?.iteration(),
             Job::Refine { prompt, links, needs_call } => constraint::refinement(links, &prompt.tools, *needs_call),
             Job::Execute { prompt, tools, aim, .. } => match prompt.kind {
-                ExecutionKind::Loop { .. } if self.capabilities.tools && !tools.is_empty() => return None,
+                ExecutionKind::Loop { .. } if self.model.capabilities.tools && !tools.is_empty() => return None,
                 ExecutionKind::Loop { .. } => constraint::loop_turn(tools),
                 ExecutionKind::Direct | ExecutionKind::Document { .. } => return None,
                 ExecutionKind::Write | ExecutionKind::DirectWrite => {

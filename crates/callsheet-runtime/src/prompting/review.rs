@@ -9,6 +9,7 @@ use callsheet_format::grammar;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::pictures;
 use crate::ports::{Message, Model};
 
 use crate::fault::DriveFault;
@@ -77,6 +78,7 @@ fn question(services: &Services, run: &Run, asked: &ModelCall, model: &dyn Model
     let mut prompt: PromptRecord =
         serde_json::from_slice(&services.store.blob(&reviewed.prompt)?).map_err(DriveFault::defect)?;
     let request = &mut prompt.request;
+    pictures::load_all(services, &mut request.messages, model.info())?;
     let text = recorded::reply(services, &reviewed.reply)?.text;
     request.messages.push(Message::Assistant { text, calls: Vec::new() });
     // The model should call no more tools.
@@ -88,7 +90,7 @@ fn question(services: &Services, run: &Run, asked: &ModelCall, model: &dyn Model
     let not_found = marks.map(|marks| format!("\n\n{}", Note::ReviewUnsupported.fill(&[("marks", &marks)])));
     let text = [Some(Note::Review.text().to_owned()), not_found, twin.map(twin_note)];
     let text = text.into_iter().flatten().collect::<String>();
-    request.messages.push(Message::User { text });
+    request.messages.push(Message::user(text));
     request.label = call_words(&asked.key, run.part(&asked.key));
     Sampling::of(run, asked).write(request, model.info().capabilities);
     let window = model.info().window;

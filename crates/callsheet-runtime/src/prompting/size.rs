@@ -55,7 +55,8 @@ pub(super) fn check_window(request: &ModelRequest, max: Option<u32>) -> Result<O
     let mut count = TokenCount::default();
     count.add(&request.system);
     request.messages.iter().for_each(|message| count.add(message.text()));
-    let used = count.tokens();
+    let pictures = u32::try_from(request.picture_tokens()).unwrap_or(u32::MAX);
+    let used = count.tokens().saturating_add(pictures);
     if used <= max { Ok(Some((used, max))) } else { Err(PromptFault::TooLarge(used, max)) }
 }
 

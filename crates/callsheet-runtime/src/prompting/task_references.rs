@@ -29,11 +29,14 @@ pub(crate) fn execution_references(run: &Run, task: &TaskRun) -> Vec<Wanted> {
     own.into_iter().map(|reference| Wanted { reference, carried: false }).chain(carried).collect()
 }
 
-/// Tokens for references in a prompt of a task's execution (spec 5.8).
-pub(crate) fn execution_allowance(services: &Services, run: &Run, task: &TaskRun) -> Allowance {
+/// Tokens for references in a prompt of a task's execution (spec 5.8), and the number of its first picture, if its model
+/// sees pictures.
+pub(crate) fn execution_allowance(services: &Services, run: &Run, task: &TaskRun) -> (Allowance, Option<usize>) {
     let skill = task.skill.as_ref();
     let wish = skill.and_then(|skill| skill.model.as_deref());
-    let window = services.models.model(Phase::Execute, wish).ok().and_then(|model| model.info().window);
+    let model = services.models.model(Phase::Execute, wish).ok();
+    let info = model.as_ref().map(|model| model.info());
     let own = skill.and_then(|skill| skill.limits.reference_tokens);
-    Allowance::new(&run.settings().budget, own, window, 1.0)
+    let allowance = Allowance::new(&run.settings().budget, own, info.and_then(|info| info.window), 1.0);
+    (allowance, info.filter(|info| info.capabilities.vision).map(|_| 1))
 }

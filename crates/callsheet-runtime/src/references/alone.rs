@@ -55,6 +55,7 @@ pub fn shown_alone(target: &Target, disk: Disk<'_>, budget: &Budget) -> Result<B
         need: "",
         writer_before: false,
         restricted: &BTreeSet::new(),
+        first_picture: Some(1),
     };
     let pages = Pages::new(None, None);
     let sources = Sources { disk, texts: &NoRun, pages: &pages, current_file: None, allow_http: false };

@@ -183,6 +183,14 @@ impl Asked<'_> {
                 ..FileFacts::default()
             },
             Content::Binary { bytes } => FileFacts { path, binary: true, bytes, ..FileFacts::default() },
+            Content::Picture(about, content) => FileFacts {
+                path,
+                picture: content.is_some(),
+                binary: true,
+                bytes: about.bytes,
+                tokens: content.map_or(0, |_| about.tokens()),
+                ..FileFacts::default()
+            },
             Content::Text(text) => {
                 let mut facts = FileFacts {
                     path,

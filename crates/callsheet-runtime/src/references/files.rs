@@ -2,12 +2,14 @@
 //! size in lines and tokens, and its hash.
 
 use std::io::{self, Read};
+use std::sync::Arc;
 
-use callsheet_core::nouns::{BlobHasher, BlobId, TokenCount};
+use callsheet_core::nouns::{BlobHasher, BlobId, Picture, TokenCount};
 use callsheet_format::prompt::{Excerpt, Gap, line_count};
 
 use crate::issues::path_reason;
 use crate::paths::{BINARY_PROBE, EntryKind, FileBytes, Listing, Located, PathFault, reason};
+use crate::pictures::{large_picture, picture_of};
 use crate::ports::{DOCUMENT_LIMIT, DocumentFault, DocumentKind, Documents};
 
 use super::answer::Disk;
@@ -29,7 +31,11 @@ const NAMES: usize = 200;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Content {
     Text(TextFile),
-    Binary { bytes: u64 },
+    Binary {
+        bytes: u64,
+    },
+    /// A picture. The content is missing if it is too large to be shown.
+    Picture(Picture, Option<Arc<[u8]>>),
     Directory(Listing),
 }
 
@@ -57,7 +63,11 @@ pub(super) fn read(disk: Disk<'_>, located: &Located, lines: Option<(u32, u32)>)
             None => {
                 let window = lines.unwrap_or((1, u32::MAX));
                 let scanned = disk.large.content(disk.workspace.open(located)?, window, |file| scan(file, window));
-                scanned.map_err(|error| unreadable(reason(&error)))
+                match scanned.map_err(|error| unreadable(reason(&error)))? {
+                    Content::Binary { bytes } => Ok(large_picture(disk.workspace, located, bytes)
+                        .map_or(Content::Binary { bytes }, |about| Content::Picture(about, None))),
+                    content => Ok(content),
+                }
             }
         },
     }
@@ -78,6 +88,10 @@ fn whole(disk: Disk<'_>, located: &Located, limit: u64) -> Result<FileBytes, Pat
 /// A text file that was read completely.
 fn small(content: FileBytes, lines: Option<(u32, u32)>) -> Content {
     let bytes = content.bytes.len() as u64;
+    if let Some(about) = picture_of(&content.bytes) {
+        let shown = !about.is_too_large();
+        return Content::Picture(about, shown.then(|| Arc::from(content.bytes)));
+    }
     if content.is_binary() {
         return Content::Binary { bytes };
     }

@@ -1,16 +1,18 @@
 //! Finds what one reference means.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use callsheet_core::fuzzy::nearest;
 use callsheet_core::issue::{Issue, IssueCode, Severity};
 use callsheet_core::links::parse_target;
-use callsheet_core::nouns::{BlobId, Fragment, Phase, PlanPart, Slug, Target};
+use callsheet_core::nouns::{BlobId, Fragment, Phase, Picture, PlanPart, Slug, Target};
 use callsheet_format::prompt::Excerpt;
 
 use crate::issues::Finding;
 use crate::paths::{EntryKind, Located, PathFault, Workspace};
-use crate::ports::{Page, ResourceFault};
+use crate::pictures::words;
+use crate::ports::{Page, ResourceFault, ShownPicture};
 use crate::rules::FILES;
 
 use super::answer::Disk;
@@ -52,6 +54,8 @@ pub(super) struct Piece {
     pub(super) shortened: bool,
     /// What a person skipped or undid in the output that contains it. This is never cut.
     pub(super) rejected: String,
+    /// A picture to show. The excerpt is what is said of it without it.
+    pub(super) picture: Option<ShownPicture>,
     /// For a folder: its files, in the order in which they are shown as far as there is room.
     pub(super) inside: Vec<Piece>,
 }
@@ -64,6 +68,10 @@ pub(super) struct Gatherer<'a> {
     /// Why pages could not be fetched, by address: the key of the words and the reason.
     refused_pages: &'a std::collections::BTreeMap<String, (IssueCode, &'static str, String)>,
     pub(super) issues: Vec<Issue>,
+    /// Whether a picture was left out because the model sees none.
+    pub(super) unseen: bool,
+    /// Pictures that are too large.
+    pub(super) too_large: Vec<String>,
 }
 
 /// `None` if there is nothing to show. If that is a fault, the issues say why.
@@ -76,7 +84,7 @@ impl<'a> Gatherer<'a> {
         refused_pages: &'a std::collections::BTreeMap<String, (IssueCode, &'static str, String)>,
     ) -> Self {
         let project = Project::new(sources.disk.workspace);
-        Self { request, sources, project, refused_pages, issues: Vec::new() }
+        Self { request, sources, project, refused_pages, issues: Vec::new(), unseen: false, too_large: Vec::new() }
     }
 
     pub(super) fn piece(&mut self, target: &Target) -> Found {
@@ -279,7 +287,34 @@ impl<'a> Gatherer<'a> {
                 self.warn(IssueCode::Binary, "binary", link);
                 Some(Piece::of(&path, "text", Excerpt::whole(binary_text(bytes)), Extent::Fixed))
             }
+            Ok(Content::Picture(about, content)) => Some(self.picture(link, &path, about, content)),
             Ok(Content::Text(text)) => self.text(link, &path, text, fragment),
+        }
+    }
+
+    /// A picture, or why it is not shown.
+    fn picture(&mut self, link: &str, path: &str, about: Picture, content: Option<Arc<[u8]>>) -> Piece {
+        let file = Some((path.to_owned(), about.blob.clone()));
+        let piece = |key: &str| {
+            let said = Excerpt::whole(words(key, &about, 0));
+            Piece { file, ..Piece::of(path, "text", said, Extent::Fixed) }
+        };
+        match (content, self.request.first_picture) {
+            (None, _) => {
+                self.too_large.push(path.to_owned());
+                self.warn(IssueCode::Binary, "picture-too-large", link);
+                piece("too-large")
+            }
+            (Some(_), None) => {
+                self.warn(IssueCode::Binary, "picture-unseen", link);
+                self.unseen = true;
+                piece("unseen")
+            }
+            (Some(_), Some(_)) if self.request.level == Level::Preview => piece("preview"),
+            (Some(content), Some(_)) => {
+                let piece = piece("no-room");
+                Piece { picture: Some(ShownPicture { about, content }), ..piece }
+            }
         }
     }
 
@@ -433,6 +468,9 @@ impl<'a> Gatherer<'a> {
 impl Piece {
     /// Tokens of the piece and of the files in it.
     pub(super) fn tokens(&self) -> u32 {
+        if let Some(picture) = &self.picture {
+            return self.excerpt.tokens().saturating_add(picture.about.tokens());
+        }
         self.inside.iter().fold(self.excerpt.tokens(), |sum, file| sum.saturating_add(file.excerpt.tokens()))
     }
 
@@ -445,8 +483,9 @@ impl Piece {
             let files: String = files.iter().map(|(path, hash)| format!("{path} {hash}\n")).collect();
             return BlobId::of(format!("{}{files}", self.excerpt.head).as_bytes());
         }
-        match &self.file {
-            Some((_, hash)) if self.excerpt.gap.is_some() => hash.clone(),
+        match (&self.file, &self.picture) {
+            (_, Some(picture)) => picture.about.blob.clone(),
+            (Some((_, hash)), None) if self.excerpt.gap.is_some() => hash.clone(),
             _ if self.rejected.is_empty() => BlobId::of(self.excerpt.head.as_bytes()),
             _ => BlobId::of(format!("{}{}", self.excerpt.head, self.rejected).as_bytes()),
         }
@@ -461,6 +500,7 @@ impl Piece {
             file: None,
             shortened: false,
             rejected: String::new(),
+            picture: None,
             inside: Vec::new(),
         }
     }

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::issue::{Issue, IssueCode};
 use callsheet_core::links::{is_restricted, link_target};
-use callsheet_core::nouns::{BlobId, Reference, Target};
+use callsheet_core::nouns::{BlobId, PICTURES, Reference, Target};
 use callsheet_format::prompt::{Shown, cut, preview};
 use tokio_util::sync::CancellationToken;
 
-use crate::ports::FetchFault;
+use crate::pictures::words;
+use crate::ports::{FetchFault, ShownPicture};
 
 use super::answer::Disk;
 use super::gather::{Extent, Gatherer, Piece};
@@ -58,6 +59,8 @@ pub struct Request<'a> {
     pub writer_before: bool,
     /// Canonical links whose targets are no longer relevant (spec 5.10).
     pub restricted: &'a BTreeSet<String>,
+    /// The number of the first picture that the message may show. `None` if the model sees no pictures.
+    pub first_picture: Option<usize>,
 }
 
 impl Request<'_> {
@@ -105,6 +108,12 @@ pub struct Resolved {
     pub shown_in_full: BTreeMap<String, BlobId>,
     /// Project files that were shown in part, with the hash of the whole file.
     pub shown_in_part: BTreeMap<String, BlobId>,
+    /// Pictures that the blocks name by their numbers.
+    pub pictures: Vec<ShownPicture>,
+    /// Whether a picture was left out because the model sees none.
+    pub unseen: bool,
+    /// Paths of pictures that are too large to be shown.
+    pub too_large: Vec<String>,
 }
 
 impl Resolved {
@@ -131,7 +140,7 @@ pub async fn resolve(
                 Ok(_) => {}
                 Err(FetchFault::Cancelled) => return Err(FetchFault::Cancelled),
                 Err(fault) => {
-                    refused.insert(url.to_owned(), words(fault));
+                    refused.insert(url.to_owned(), refusal(fault));
                 }
             }
         }
@@ -140,7 +149,7 @@ pub async fn resolve(
 }
 
 /// The issue for a page that could not be fetched: code, key of its words, reason.
-fn words(fault: FetchFault) -> (IssueCode, &'static str, String) {
+fn refusal(fault: FetchFault) -> (IssueCode, &'static str, String) {
     let none = String::new();
     match fault {
         FetchFault::Off => (IssueCode::HttpRefused, "http-no-network", none),
@@ -247,7 +256,7 @@ pub(crate) fn show(
             Ok(item) => resolved.add(&item, request, given.next().unwrap_or(0)),
         }
     }
-    resolved.issues = gatherer.issues;
+    (resolved.issues, resolved.unseen, resolved.too_large) = (gatherer.issues, gatherer.unseen, gatherer.too_large);
     resolved
 }
 
@@ -269,6 +278,9 @@ impl Resolved {
         if !piece.inside.is_empty() {
             return self.add_folder(item, share);
         }
+        if let Some(picture) = &piece.picture {
+            return self.add_picture(item, picture, request.first_picture.unwrap_or(1), share);
+        }
         let allowance = request.allowance.preview;
         let Shown { text, whole } = match (request.level, piece.extent) {
             (Level::Whole, _) => cut(&piece.excerpt, share),
@@ -286,6 +298,19 @@ impl Resolved {
         };
         let text = if piece.rejected.is_empty() { text } else { format!("{text}\n{}\n", piece.rejected.trim()) };
         self.blocks.push(Block { target, text, tokens: piece.excerpt.tokens(), whole });
+    }
+
+    /// Adds a picture, or what is said of it if there is no room for it.
+    fn add_picture(&mut self, item: &Item<'_>, picture: &ShownPicture, first: usize, share: u32) {
+        let (piece, number) = (&item.piece, first.saturating_add(self.pictures.len()));
+        let whole = piece.tokens() <= share && number <= PICTURES;
+        let text = if whole { words("shown", &picture.about, number) } else { piece.excerpt.head.clone() };
+        if whole {
+            self.pictures.push(picture.clone());
+        }
+        let target = item.wanted.reference.target.to_string();
+        let text = block_of(&item.wanted.reference.title, &target, piece.language, &text);
+        self.blocks.push(Block { target, text, tokens: piece.tokens(), whole });
     }
 
     pub(super) fn shown(&mut self, path: &str, hash: &BlobId, full: bool) {

@@ -54,6 +54,7 @@ async fn shown_from(project: &Project, large: &LargeFiles, path: &str, fragment:
         need: "",
         writer_before: false,
         restricted: &BTreeSet::new(),
+        first_picture: None,
     };
     let pages = Pages::new(None, None);
     let sources = Sources {

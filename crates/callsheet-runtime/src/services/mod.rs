@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use callsheet_core::nouns::{BlobId, RunId, Settings, Skill, SkillForm, SkillPolicy, ToolEffect, ToolSpec};
+use callsheet_core::nouns::{
+    BlobId, PICTURE_BYTES, PICTURE_SIDE, RunId, Settings, Skill, SkillForm, SkillPolicy, ToolEffect, ToolSpec,
+};
 use callsheet_core::record::ToolPolicy;
 use callsheet_core::run::TaskRun;
 use callsheet_core::view::civil;
@@ -49,12 +51,12 @@ pub type CurrentFile = String;
 #[derive(Debug, Default)]
 pub struct PinnedSkills(Mutex<BTreeMap<BlobId, Skill>>);
 
-/// Models with some property that was found in this process.
+/// Models or files with some property that was found in this process.
 #[derive(Debug, Default)]
-pub struct ModelSet(Mutex<BTreeSet<String>>);
+pub struct NameSet(Mutex<BTreeSet<String>>);
 
-impl ModelSet {
-    /// Whether the model has the property.
+impl NameSet {
+    /// Whether the model or file has the property.
     pub fn holds(&self, model: &str) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(model)
     }
@@ -167,15 +169,19 @@ pub struct Services {
     pub pinned_skills: PinnedSkills,
     /// Models whose provider refused a constraint, although it was said to support it. From then on they are asked for
     /// free text.
-    pub refused_constraints: ModelSet,
+    pub refused_constraints: NameSet,
     /// Earlier calls whose replies equal calls may reuse.
     pub earlier_calls: EarlierCalls,
     /// The earlier run whose replies this run may reuse, as the command says.
     pub reuse: Option<RunId>,
     /// Models whose price was requested and is unknown.
-    pub unpriced: Arc<ModelSet>,
+    pub unpriced: Arc<NameSet>,
     /// Models whose window was requested and is unknown.
-    pub unknown_windows: Arc<ModelSet>,
+    pub unknown_windows: Arc<NameSet>,
+    /// Models that were to be shown a picture and see none.
+    pub unseeing: NameSet,
+    /// Pictures that are too large for every model.
+    pub large_pictures: NameSet,
     /// How many commands run.
     pub commands: Commands,
     /// What replies are compared with, kept from one reply to the next.
@@ -234,11 +240,13 @@ impl Services {
             disabled_tools: BTreeSet::new(),
             outline: Arc::new(NoOutline),
             documents: Arc::new(NoDocuments),
-            refused_constraints: ModelSet::default(),
+            refused_constraints: NameSet::default(),
             earlier_calls: EarlierCalls::default(),
             reuse: None,
             unpriced: Arc::default(),
             unknown_windows: Arc::default(),
+            unseeing: NameSet::default(),
+            large_pictures: NameSet::default(),
             commands: Commands::default(),
             large: LargeFiles::default(),
             pages: Pages::new(None, Some(kept.clone())),
@@ -306,6 +314,28 @@ impl Services {
             self.notice(&format!(
                 "note: the context window of {id} is unknown: tasks of templates assume {UNKNOWN_WINDOW} tokens, and prompts of \
                  sheets have no limit (set providers.{provider}.window)"
+            ));
+        }
+    }
+
+    /// Tells once per run that a model gets no pictures, and names the setting for it.
+    pub(crate) fn tell_unseen(&self, model: &ModelInfo) {
+        if self.unseeing.add(&model.id) {
+            let (id, provider) = (&model.id, &model.provider);
+            self.notice(&format!(
+                "note: {id} gets no pictures, because it is not known to see them; use a model that does or, if this one \
+                 does, set providers.{provider}.vision=true"
+            ));
+        }
+    }
+
+    /// Tells once per run that no model gets a picture because of its size.
+    pub(crate) fn tell_too_large(&self, path: &str) {
+        if self.large_pictures.add(path) {
+            let path = visible_line(path);
+            self.notice(&format!(
+                "note: {path} is a picture that is too large, so no model gets it: at most {PICTURE_BYTES} bytes and \
+                 {PICTURE_SIDE} pixels a side"
             ));
         }
     }

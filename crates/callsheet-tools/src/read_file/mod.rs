@@ -3,13 +3,15 @@
 //! Lines have no numbers: a model copies what it reads into exact excerpts, and a copied number would break them. If
 //! only a part is shown, the note at the end says which lines these are.
 
+use std::fmt::Display;
 use std::io::{BufRead, BufReader, Read};
 
 use async_trait::async_trait;
 use callsheet_core::evaluate::READ_FILE;
-use callsheet_core::nouns::ToolSpec;
+use callsheet_core::nouns::{PICTURE_BYTES, ToolSpec};
 use callsheet_runtime::paths::{BINARY_PROBE, EntryKind};
-use callsheet_runtime::ports::{DocumentKind, Documents, Tool, ToolContext, ToolFault, ToolOutcome};
+use callsheet_runtime::pictures::picture_of;
+use callsheet_runtime::ports::{DocumentKind, Documents, ShownPicture, Tool, ToolContext, ToolFault, ToolOutcome};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -44,7 +46,7 @@ impl Tool for ReadFile {
             let wanted: Arguments = arguments(&given)?;
             let place = readable(&scope, &wanted.path, ticket)?;
             let cap = CAP.min(scope.max_output_bytes);
-            read(&place, &wanted, (cap, &*scope.documents), ticket).map(ToolOutcome::Output)
+            read(&place, &wanted, (cap, &*scope.documents), ticket)
         })
         .await
     }
@@ -55,7 +57,7 @@ fn read(
     wanted: &Arguments,
     (cap, documents): (usize, &dyn Documents),
     ticket: &Ticket,
-) -> Result<String, Stop> {
+) -> Result<ToolOutcome, Stop> {
     let name = &place.shown;
     let failed = |error: std::io::Error| Stop::failed("read-failed", &[("path", name), ("error", &error)]);
     let size = match place.kind()? {
@@ -83,7 +85,7 @@ fn read(
         None => {
             let mut file = BufReader::with_capacity(BINARY_PROBE, place.open()?);
             if file.fill_buf().map_err(failed)?.contains(&0) {
-                return Ok(say("read-binary", &[("path", name), ("bytes", &size)]));
+                return binary(name, size, file).map_err(failed);
             }
             LinesRead::take(&mut file, (first, last), cap, ticket).map_err(halted)?
         }
@@ -91,7 +93,23 @@ fn read(
     if first > part.total.max(1) {
         return Err(Stop::failed("read-beyond", &[("path", name), ("lines", &part.total), ("first", &first)]));
     }
-    Ok(part.render(first, last))
+    Ok(ToolOutcome::Output(part.render(first, last)))
+}
+
+/// A picture that models may see, or what is known of any other file.
+fn binary(name: &str, size: u64, file: impl Read) -> std::io::Result<ToolOutcome> {
+    let mut bytes = Vec::new();
+    if size <= PICTURE_BYTES {
+        file.take(PICTURE_BYTES).read_to_end(&mut bytes)?;
+    }
+    let Some(about) = picture_of(&bytes).filter(|about| !about.is_too_large()) else {
+        return Ok(ToolOutcome::Output(say("read-binary", &[("path", &name), ("bytes", &size)])));
+    };
+    let (format, width, height) = (about.format.name(), about.width, about.height);
+    let values: [(&str, &dyn Display); 4] =
+        [("path", &name), ("format", &format), ("width", &width), ("height", &height)];
+    let text = say("read-picture", &values);
+    Ok(ToolOutcome::Pictures(text, vec![ShownPicture { about, content: bytes.into() }]))
 }
 
 enum Halt {

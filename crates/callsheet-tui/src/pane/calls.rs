@@ -54,7 +54,7 @@ impl<'a> Teller<'a> {
         self.part("system", &record.request.system);
         for message in &record.request.messages {
             match message {
-                Message::User { text } => self.part("user", text),
+                Message::User { text, .. } => self.part("user", text),
                 Message::Assistant { text, .. } => self.part("assistant", text),
                 Message::Tool { name, text, .. } => self.part(&format!("tool {name}"), text),
             }

@@ -178,7 +178,7 @@ impl Story<'_> {
         let request = serde_json::json!({ "request": ModelRequest {
             label: format!("{phase:?}"),
             system: "You are one step of a plan.\nAnswer in the form that is asked for.".to_owned(),
-            messages: vec![Message::User { text: about.map_or(REQUEST, |(_, _, need, ..)| need).to_owned() }],
+            messages: vec![Message::user(about.map_or(REQUEST, |(_, _, need, ..)| need).to_owned())],
             tools: Vec::new(),
             native_tools: Vec::new(),
             constraint: None,
@@ -199,6 +199,7 @@ impl Story<'_> {
             ms: 1_700,
             sends: 1,
             reused: None,
+            pictures: Vec::new(),
             stop: StopReason::End,
             sizes: None,
         }

@@ -177,6 +177,7 @@ impl Recorded {
                             ms: 900,
                             sends: 1,
                             reused: None,
+                            pictures: Vec::new(),
                             stop: StopReason::End,
                             sizes: None,
                         }
@@ -224,7 +225,7 @@ impl Recorded {
 
     fn said(&self) -> (callsheet_core::nouns::BlobId, callsheet_core::nouns::BlobId) {
         let request = json!({
-            "label": "execute", "system": "You count.", "messages": [Message::User { text: HOSTILE.to_owned() }],
+            "label": "execute", "system": "You count.", "messages": [Message::user(HOSTILE)],
             "max_output_tokens": 100
         });
         let request: ModelRequest = serde_json::from_value(request).unwrap();

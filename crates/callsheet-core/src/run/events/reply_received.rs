@@ -36,6 +36,9 @@ pub struct ReplyReceived {
     /// The earlier call with the same request whose reply this is. Nothing was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reused: Option<ReusedCall>,
+    /// The pictures that the prompt contains.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pictures: Vec<BlobId>,
     /// The sizes of prompt and reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes: Option<CallSizes>,
@@ -84,7 +87,7 @@ impl Recorded for ReplyReceived {
     }
 
     fn blobs(&self) -> Vec<&BlobId> {
-        vec![&self.prompt, &self.reply]
+        [&self.prompt, &self.reply].into_iter().chain(&self.pictures).collect()
     }
 
     fn line(&self, run: &Run) -> Option<Line> {

@@ -46,7 +46,9 @@ impl Recorded for ToolFinished {
 
     fn blobs(&self) -> Vec<&BlobId> {
         match &self.record {
-            ToolRecord::Output { blob, .. } => vec![blob],
+            ToolRecord::Output { blob, pictures, .. } => {
+                [blob].into_iter().chain(pictures.iter().map(|picture| &picture.blob)).collect()
+            }
             ToolRecord::Changes(changes) => blobs::of_changes(changes),
             _ => Vec::new(),
         }

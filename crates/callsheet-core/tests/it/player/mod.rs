@@ -383,7 +383,7 @@ impl Player {
                 let record = match question {
                     _ if cut => ToolRecord::Cut,
                     Some(question) => ToolRecord::Question(question.trim().to_owned()),
-                    None => ToolRecord::Output { blob, error },
+                    None => ToolRecord::Output { blob, error, pictures: Vec::new() },
                 };
                 let (task, run, call) = (task.clone(), run.clone(), call.id.clone());
                 self.happens(events::ToolFinished { task, run, call, record, ms: 1 }.into());
@@ -509,9 +509,9 @@ impl Player {
             reply: u64::try_from(text.len()).unwrap(),
             reply_limit: 100,
         });
+        let (ms, sends, reused, pictures) = (1, 1, None, Vec::new());
         self.happens(
-            events::ReplyReceived { key, prompt, reply, model, usage, ms: 1, sends: 1, stop, reused: None, sizes }
-                .into(),
+            events::ReplyReceived { key, prompt, reply, model, usage, ms, sends, stop, reused, pictures, sizes }.into(),
         );
     }
 

@@ -310,6 +310,7 @@ impl Player {
                 ms: 1_000,
                 sends: 1,
                 reused: None,
+                pictures: Vec::new(),
                 stop: StopReason::End,
                 sizes: None,
             })?;
@@ -414,8 +415,8 @@ impl Player {
         };
         let Effect::RunTool { task, run, call, .. } = self.find(wanted)? else { return Ok(()) };
         let record = match kind {
-            "output" => ToolRecord::Output { blob: blob(tail), error: None },
-            "error" => ToolRecord::Output { blob: blob(tail), error: Some(tail.to_owned()) },
+            "output" => ToolRecord::Output { blob: blob(tail), error: None, pictures: Vec::new() },
+            "error" => ToolRecord::Output { blob: blob(tail), error: Some(tail.to_owned()), pictures: Vec::new() },
             "changes" => ToolRecord::Changes(changes(tail)),
             "question" => ToolRecord::Question(tail.to_owned()),
             "midway" => ToolRecord::Midway(tail.to_owned()),

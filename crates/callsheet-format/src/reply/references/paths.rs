@@ -57,7 +57,7 @@ fn file(facts: &FileFacts, fragment: Option<Fragment>, checking: &mut Checking<'
         }
         return Some((Target::Directory(facts.path.clone()), facts.tokens));
     }
-    if facts.binary {
+    if facts.binary && !facts.picture {
         let issue = checking.issue(IssueCode::Binary, "", &[]).warning();
         checking.notes.push(issue);
     }

@@ -1,0 +1,34 @@
+//! What is recorded of a tool call.
+
+use serde::{Deserialize, Serialize};
+
+use crate::nouns::{BlobId, Picture};
+
+use super::parts::ChangeSet;
+
+/// The result of a tool call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ToolRecord {
+    /// Text for the model. An error text is output too, and is marked.
+    Output {
+        /// Whole output.
+        blob: BlobId,
+        /// If the tool failed, the first line of its message.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+        /// Pictures beside the text, in its order.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pictures: Vec<Picture>,
+    },
+    /// Validated file changes that wait for approval and for being applied.
+    Changes(ChangeSet),
+    /// A question to a person. The answer becomes the output.
+    Question(String),
+    /// A question to a person in the middle of the call, which goes on with the answer.
+    Midway(String),
+    /// The run's own time was over before the call ended (spec "Templates" 9), so nothing of it counts. A resume makes
+    /// the call again or, if it may not be repeated, treats it as a call that was never seen to finish.
+    Cut,
+}

@@ -8,6 +8,7 @@ mod folded;
 mod lines;
 mod of_tree;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use callsheet_core::events::{Event, LinePiece, LogEntry};

@@ -179,7 +179,7 @@ pub struct ResumeArgs {
     #[arg(long, value_name = "TASK.LIMIT=N", value_parser = task_limit)]
     pub limit: Vec<(String, f64)>,
 
-    /// Go on with the files as they are, although the run changed some of them on another machine and they differ here.
+    /// Resume with the files as they are, although the run changed some of them on another machine and they differ here.
     #[arg(long)]
     pub files_as_they_are: bool,
 

@@ -84,14 +84,21 @@ const SETTINGS: [(&str, &str); 4] =
 fn list(setup: &Setup) -> Result<(), Failure> {
     let grants = setup.grants().all().map_err(|error| unusable(setup, &error))?;
     let mut empty = grants.is_empty();
+    let confirmed: Vec<ToolGrant> = tool_specs(setup).iter().filter_map(ToolGrant::of).collect();
     for grant in &grants {
+        // Only the tools of this project are known here.
+        let is_here = grant.scope.project.as_ref().is_none_or(|project| *project == setup.project);
+        let is_other = matches!(&grant.what, GrantedThing::Tool(tool) if is_here && !confirmed.contains(tool));
         if setup.json {
             let mut value = serde_json::to_value(grant).unwrap_or_default();
             value["ended"] = grant.has_ended(SystemClock.now_ms()).into();
+            value["other_version"] = is_other.into();
             value["from"] = setup.grants().file().display().to_string().into();
             super::print_json(&value)?;
         } else {
-            super::print(&format!("{:>3}  {}\n", grant.n, line(grant)))?;
+            let words =
+                if is_other { "; does not count, because the tool is not confirmed in this version" } else { "" };
+            super::print(&format!("{:>3}  {}{words}\n", grant.n, line(grant)))?;
         }
     }
     for (key, kind) in SETTINGS {

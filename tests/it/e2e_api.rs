@@ -148,7 +148,7 @@ fn a_run_lives_from_its_start_to_its_answer() {
         let early = served.post(&may, &address, &json!({"key": "new", "revision": 9_999, "gates": [gate]}));
         assert_eq!(early.status, 409, "{}", early.body);
         let done = served.post(&may, &address, &approve(&waiting["revision"]));
-        assert_eq!((done.status, &done.json()["arrival"]), (200, &json!("sent")), "{}", done.body);
+        assert_eq!((done.status, &done.json()["arrival"]), (200, &json!("done")), "{}", done.body);
         // A client that lost the connection sends the same again.
         let again = served.post(&may, &address, &approve(&waiting["revision"]));
         assert!(again.status == 200 || again.status == 409, "{}", again.body);
@@ -262,4 +262,23 @@ fn what_is_wrong_is_refused_with_the_reason() {
     assert!(!garden.has_store() || garden.expect(0, &["--json", "runs"]).out.is_empty(), "nothing was started");
     garden.expect(0, &["serve", "tokens", "revoke", "bot"]);
     problem(served.get(&may, "/runs"), 401, "no_token");
+}
+
+/// covers: 11.22, 2.18
+#[test]
+fn a_client_is_told_where_an_edited_sheet_has_errors() {
+    let garden = writing();
+    garden.expect(3, &["run", REQUEST, "--approval", "before-apply"]);
+    let steer = token(&garden, "ci", "steer");
+    let served = Served::open(&garden);
+    let run = garden.run_folder().file_name().unwrap().to_string_lossy().into_owned();
+    assert_eq!(served.get(&steer, &format!("/runs/{run}")).json()["problems"], json!([]));
+    let sheet = garden.run_folder().join("sheet.md");
+    let text = std::fs::read_to_string(&sheet).unwrap();
+    std::fs::write(&sheet, text.replace("write_document", "write_dokument")).unwrap();
+    let status = served.get(&steer, &format!("/runs/{run}")).json();
+    let problem = status["problems"][0].as_str().unwrap_or_default();
+    assert!(problem.contains("sheet.md:") && problem.contains("write_dokument"), "{status}");
+    let refused = served.post(&steer, &format!("/runs/{run}/resume"), &json!({"key": "r"}));
+    assert!(refused.status >= 400 && refused.body.contains("write_dokument"), "{}", refused.body);
 }

@@ -68,6 +68,8 @@ fn a_check_that_fails_twice_is_left_to_the_person() {
     assert!(!garden.path("notes/week.md").exists());
     let junit = garden.expect(0, &["report", "--format", "junit", "-o", "-"]).out;
     assert!(junit.contains("tests=\"2\" failures=\"2\" errors=\"0\" skipped=\"0\""), "{junit}");
+    let task = junit.lines().find(|line| line.contains("name=\"write\"")).unwrap();
+    assert!(!task.contains("time=\"0.000\""), "{junit}");
     let failed = "message=\"the check test failed\">looked</failure></testcase>";
     assert!(junit.contains("name=\"write: test\"") && junit.contains(failed), "{junit}");
     let sarif = json_lines(&garden.expect(0, &["report", "--format", "sarif", "-o", "-"]).out);

@@ -164,6 +164,12 @@ fn a_granted_tool_is_called_unasked_until_it_changes() {
     let ended = garden.expect(0, RUN);
     assert!(ended.err.contains("grant 1 allows this call, so you are not asked: tool shed__level"), "{}", ended.err);
     assert_eq!(calls(&garden), 1);
+    let config = garden.home().join("config.toml");
+    let settings = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, settings.replace("'2025-11-25'", "'2025-11-25', 'elsewhere'")).unwrap();
+    assert!(garden.expect(0, &["grants"]).out.contains("does not count"), "the server is at another place");
+    std::fs::write(&config, settings).unwrap();
+    assert!(!garden.expect(0, &["grants"]).out.contains("does not count"));
     std::fs::write(listed(&garden), tools(&["level"]).replace("Tells", "Raises")).unwrap();
     let ended = confirm(&garden);
     assert!(ended.err.contains("grant 1 was for another version of the tool"), "{}", ended.err);

@@ -103,7 +103,7 @@ fn a_program_starts_runs_and_approves_only_with_the_right_to() {
     let garden = writing();
     let mut program = Program::of(&garden, &["mcp"]);
     let tools = program.ask("tools/list", json!({}))["tools"].clone();
-    assert_eq!(tools.as_array().unwrap().len(), 9, "{tools}");
+    assert_eq!(tools.as_array().unwrap().len(), 10, "{tools}");
     let begun = program.call("run", json!({"request": "Note the level of the water in level.md."}));
     let run = begun["structuredContent"]["run"].as_str().unwrap_or_else(|| panic!("{begun}")).to_owned();
     let status = program.settled(&run);
@@ -214,4 +214,67 @@ fn a_request_without_a_plan_is_told() {
     let refused = program.call("plan", json!({"request": "Note the level in level.md."}));
     assert_eq!(refused["isError"], true, "{refused}");
     assert!(refused["content"][0]["text"].as_str().unwrap().contains("There is no plan"), "{refused}");
+}
+
+/// covers: 13.5
+#[test]
+fn a_run_whose_process_was_killed_rests_until_a_program_resumes_it() {
+    let script = |delay: u32| {
+        format!("[[rule]]\nphase = 'execute'\ndelay_ms = {delay}\ntext = '''\n## Result summary\n41 cm.\n'''\n")
+    };
+    let mut garden = TestProject::scripted(&script(100_000));
+    let mut program = Program::of(&garden, &["mcp"]);
+    let sheet = "## Goals / summary\nThe level.\n## Tasks\n### Task section 1\n- **Name** Read\n- **What is needed** The level.\n- **Skill** read_files\n- **References** [Water](water.md)\n- **Expected output** A level.\n";
+    let begun = program.call("run", json!({"sheet": sheet}));
+    let run = begun["structuredContent"]["run"].clone();
+    let states = |program: &mut Program| {
+        let status = program.call("status", json!({"run": run}))["structuredContent"].clone();
+        let tasks = status["tasks"].as_array().cloned().unwrap_or_default();
+        (status["works"] == true, tasks.into_iter().filter(|task| task["state"] == "running").count())
+    };
+    while states(&mut program).1 == 0 {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    garden.kill_driver();
+    while states(&mut program).0 {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    assert_eq!(states(&mut program), (false, 0));
+    let mut other = Program::of(&garden, &["mcp"]);
+    let refused = other.call("resume", json!({"run": run}));
+    assert!(refused["content"][0]["text"].as_str().unwrap().contains("callsheet resume"), "{refused}");
+    garden.follow_text(&script(0));
+    let resumed = program.call("resume", json!({"run": run}));
+    assert!(resumed["structuredContent"]["done"][0].as_str().unwrap().contains("Started process"), "{resumed}");
+    assert_eq!(program.settled(run.as_str().unwrap())["outcome"], "complete");
+}
+
+/// covers: 13.5, 2.18
+#[test]
+fn a_program_is_told_where_an_edited_sheet_has_errors() {
+    let garden = writing();
+    let mut program = Program::of(&garden, &["mcp", "--may", "approve"]);
+    let begun = program.call("run", json!({"request": "Note the level of the water in level.md."}));
+    let run = begun["structuredContent"]["run"].as_str().unwrap().to_owned();
+    assert!(program.settled(&run)["problems"].as_array().unwrap().is_empty());
+    let sheet = garden.run_folder().join("sheet.md");
+    let text = std::fs::read_to_string(&sheet).unwrap();
+    std::fs::write(&sheet, text.replace("write_document", "write_dokument")).unwrap();
+    let status = program.call("status", json!({"run": run}))["structuredContent"].clone();
+    let problem = status["problems"][0].as_str().unwrap_or_default();
+    assert!(problem.contains("sheet.md:") && problem.contains("write_dokument"), "{status}");
+}
+
+/// covers: 13.5
+#[test]
+fn a_program_whose_answer_came_too_late_is_told_who_answered() {
+    let garden = writing();
+    let mut program = Program::of(&garden, &["mcp", "--may", "approve"]);
+    let begun = program.call("run", json!({"request": "Note the level of the water in level.md."}));
+    let run = begun["structuredContent"]["run"].as_str().unwrap().to_owned();
+    let number = program.settled(&run)["approvals"][0]["approval"].clone();
+    let done = program.call("approve", json!({"run": run, "approval": number}));
+    assert!(done["structuredContent"]["done"][0].as_str().unwrap().contains("recorded the answer"), "{done}");
+    let late = program.call("approve", json!({"run": run, "approval": number, "deny": true}));
+    assert_eq!(late["isError"], true, "{late}");
 }

@@ -27,7 +27,22 @@ fn head(stream: &TcpStream) -> String {
     lines.take_while(|line| !line.is_empty()).map(|line| line.to_lowercase() + "\n").collect()
 }
 
+/// covers: 7.9
+#[cfg(not(feature = "embedded"))]
+#[test]
+fn a_build_without_the_engine_downloads_no_model_and_offers_none() {
+    let (endpoint, asked) = hub("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".to_owned());
+    let garden = TestProject::bare();
+    let mut command = garden.command(&["model", "pull", "smollm2-135m"]);
+    let ended = crate::support::garden::Ended::from(command.env("HF_ENDPOINT", endpoint).output().unwrap());
+    assert!(ended.code == 2 && ended.err.contains("--features embedded"), "{}", ended.err);
+    assert!(asked.lock().unwrap().is_empty());
+    let listed = garden.expect(0, &["model", "list"]).out;
+    assert!(!listed.contains("model pull") && listed.contains("this build cannot run them"), "{listed}");
+}
+
 /// The hub sends the client to its storage, whose file is not the one that is wanted; there is no pip to go on with.
+#[cfg(feature = "embedded")]
 #[test]
 fn a_model_comes_from_the_hub_that_is_named_and_is_checked() {
     let (storage, stored) = hub("HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\nother".to_owned());

@@ -57,7 +57,7 @@ impl Refusal {
             DriveFault::Input(InputFault::FilesDiffer(_)) => Self::usage(
                 fault.to_string(),
                 format!(
-                    "bring these files from where the run changed them, for example with git; or go on with them as \
+                    "bring these files from where the run changed them, for example with git; or continue with them as \
                      they are: callsheet resume {run} --files-as-they-are"
                 ),
             ),

@@ -30,7 +30,7 @@ pub fn settled(runs: &dyn RunControl, order: &Order, receipt: Receipt) -> Result
     for _ in 0..LOOKS {
         let entries = runs.watch(&receipt.run, seen)?;
         if entries.iter().flat_map(|entry| &entry.orders).any(|id| order.owns(id)) {
-            let what = format!("{} has {}", receipt.run, receipt.what);
+            let what = format!("recorded {} in {}", receipt.what, receipt.run);
             return Ok(Receipt { arrival: Arrival::Done, what, ..receipt });
         }
         let answered: Vec<&GateAnswered> = entries.iter().filter_map(|entry| answer_to(entry, gates)).collect();
@@ -61,5 +61,5 @@ fn words(answered: &GateAnswered) -> String {
         Answer::Each { .. } => "answered",
     };
     let by = answered.by.as_ref().map(|by| format!(" {}", by.words())).unwrap_or_default();
-    format!("{} was {verdict}{by}", answered.gate.n)
+    format!("approval {} was {verdict}{by}", answered.gate.n)
 }

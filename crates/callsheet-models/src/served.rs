@@ -180,7 +180,7 @@ impl ServedModel {
     /// Asks the server for something that costs nothing, to know whether it answers and accepts the key.
     pub(crate) async fn greet(&self) -> Result<(), ModelFault> {
         match self.parts.dialect {
-            // What these list says nothing about the model, but they list it only for a valid key.
+            // These lists say nothing about a model that helps here, but a server gives them only for a valid key.
             Dialect::OpenaiResponses | Dialect::Anthropic | Dialect::Gemini => {
                 self.parts.transport.get_json(openai::MODELS).await.map(drop)
             }

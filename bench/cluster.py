@@ -129,7 +129,7 @@ def growth(program, engine, runs, workers):
                 with ThreadPoolExecutor(CLIENTS) as pool:
                     list(pool.map(one, numbers))
                 took = time.monotonic() - begun
-                memory = {"engine": resident_mb(cluster["engine"]), "dispatcher": resident_mb(cluster["dispatcher"]),
+                memory = {"engine": sum(map(resident_mb, cluster["engine"])), "dispatcher": resident_mb(cluster["dispatcher"]),
                           "workers": sum(map(resident_mb, cluster["workers"]))}
                 data = next(Path(bench.env["HOME"]).rglob("cluster/engine"))
                 disk = {"engine": kilobytes(data), "texts": kilobytes(data.parent) - kilobytes(data)}
@@ -155,7 +155,7 @@ def main():
             steps = bench.steps("long", on)
             first, last = percentile(steps[:50], .5), percentile(steps[-50:], .5)
             print(f"cluster: step p50 of the first 50 of 300 tasks {first} ms, of the last 50 {last} ms", flush=True)
-            for name, pid in (("engine", cluster["engine"]), ("dispatcher", cluster["dispatcher"]), ("worker", cluster["workers"][0])):
+            for name, pid in (("engine", cluster["engine"][0]), ("dispatcher", cluster["dispatcher"]), ("worker", cluster["workers"][0])):
                 print(f"{name}: {resident_mb(pid)} MB resident")
     for number in (1, 3):
         workers_on_a_slow_model(program, engine, number)

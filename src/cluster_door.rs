@@ -22,6 +22,8 @@ pub struct ClusterDoor {
     engine: SocketAddr,
     token: String,
     workers: String,
+    /// How many nodes the engine has. It keeps them.
+    nodes: u32,
     /// The files with a certificate from an authority and its key. `None` stands for the cluster's own.
     #[serde(default)]
     certificate: Option<(PathBuf, PathBuf)>,
@@ -57,10 +59,15 @@ impl ClusterDoor {
                     engine: address_of(&other)?,
                     token: token()?,
                     workers: token()?,
+                    nodes: arguments.nodes.unwrap_or(1),
                     certificate: None,
                 }
             }
         };
+        if let Some(nodes) = arguments.nodes.filter(|nodes| *nodes != door.nodes) {
+            let what = format!("the engine of this cluster has {} nodes, and not {nodes}", door.nodes);
+            return Err(Failure::usage(what, "leave --nodes out, or begin anew with another folder for the state"));
+        }
         let ip = arguments.listen.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
         door.listen = SocketAddr::new(ip, arguments.port.unwrap_or(door.listen.port()));
         let absolute = |file: &PathBuf| std::path::absolute(file).unwrap_or_else(|_| file.clone());
@@ -102,6 +109,11 @@ impl ClusterDoor {
             ip => ip,
         };
         format!("https://{}", SocketAddr::new(ip, self.listen.port()))
+    }
+
+    /// How many nodes the engine has.
+    pub fn nodes(&self) -> u32 {
+        self.nodes
     }
 
     /// The token of clients and the engine.

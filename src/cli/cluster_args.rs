@@ -42,9 +42,21 @@ pub struct ClusterUpArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub workers: u32,
 
+    /// Number of processes of the engine. With 3, runs go on when one of them is lost. It is chosen once.
+    #[arg(long, value_name = "N", value_parser = nodes)]
+    pub nodes: Option<u32>,
+
     /// Program of the engine, if it is not installed where `cluster up` looks.
     #[arg(long, value_name = "FILE")]
     pub engine: Option<PathBuf>,
+}
+
+/// A number of nodes of which a majority is left when one is lost.
+fn nodes(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(nodes @ (1 | 3 | 5)) => Ok(nodes),
+        _ => Err("1, 3 or 5".to_owned()),
+    }
 }
 
 /// `worker`.

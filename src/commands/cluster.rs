@@ -167,13 +167,13 @@ impl Cluster<'_> {
         let failed = |fault: ClusterFault| Failure::internal(fault.to_string(), "");
         let (address, data) = (self.door.address(), self.folder.join("engine"));
         let trusted = engine_certificate(self.folder);
-        if Sockets::of(&data).map_err(failed)?.are_served().await {
+        if Sockets::of(&data, self.door.nodes()).map_err(failed)?.are_served().await {
             return Err(Failure::usage(
                 format!("the cluster of this project is up already: {address}"),
                 "or its engine was left by a process that was killed; then end the process restate-server",
             ));
         }
-        let mut engine = Engine::start(self.program, &data, &trusted).await.map_err(failed)?;
+        let mut engine = Engine::start(self.program, &data, &trusted, self.door.nodes()).await.map_err(failed)?;
         let mut dispatcher = Part::start(self, "dispatcher", &["cluster", "dispatch"])?;
         let worker = |n: u32| {
             let name = format!("worker {n}");
@@ -191,12 +191,8 @@ impl Cluster<'_> {
                 _ = &mut signal => break,
                 () = tokio::time::sleep(LOOK) => {}
             }
-            if engine.has_ended() {
-                tell!("the engine ended; starting it again");
-                match Engine::start(self.program, &data, &trusted).await {
-                    Ok(started) => engine = started,
-                    Err(fault) => tell!("{fault}"),
-                }
+            for words in engine.revive() {
+                tell!("{words}");
             }
             dispatcher.revive(self);
             workers.iter_mut().for_each(|worker| worker.revive(self));
@@ -213,7 +209,7 @@ impl Cluster<'_> {
         let certificate = self.door.certificate(self.folder)?.fingerprint().to_string();
         if self.setup.json {
             let workers: Vec<u32> = workers.iter().map(|worker| worker.child.id()).collect();
-            let (engine, dispatcher) = (engine.pid(), dispatcher.child.id());
+            let (engine, dispatcher) = (engine.pids(), dispatcher.child.id());
             let up = serde_json::json!({
                 "on": address, "certificate": certificate, "engine": engine, "dispatcher": dispatcher, "workers": workers
             });

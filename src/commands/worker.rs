@@ -2,6 +2,7 @@
 //! runs.
 
 use std::collections::BTreeMap;
+use std::fs::{File, TryLockError};
 use std::io::Read;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -43,8 +44,12 @@ pub(super) fn worker(setup: Setup, arguments: &WorkerArgs) -> Result<Exit, Failu
     let slots = WorkerSlots::new(&access, &process).map_err(failed)?;
     let texts = WorkerTexts::default();
     let name = arguments.name.clone().unwrap_or_else(|| process.chars().take(6).collect());
-    let place =
-        if is_here { Place::Here(folder.join(TEXTS)) } else { Place::Elsewhere(elsewhere(&setup, arguments, &name)?) };
+    let (place, _lock) = if is_here {
+        (Place::Here(folder.join(TEXTS)), None)
+    } else {
+        let (folder, lock) = elsewhere(&setup, arguments)?;
+        (Place::Elsewhere(folder), Some(lock))
+    };
     let worker = Worker {
         access,
         name,
@@ -62,13 +67,22 @@ pub(super) fn worker(setup: Setup, arguments: &WorkerArgs) -> Result<Exit, Failu
     })
 }
 
-/// The folder for what comes from a cluster elsewhere. Each worker has its own.
-fn elsewhere(setup: &Setup, arguments: &WorkerArgs, name: &str) -> Result<PathBuf, Failure> {
-    let id = BlobId::of(format!("{} {name}", arguments.at).as_bytes());
-    let folder = setup.project.join(OWN_FOLDER).join("worker").join(&id.as_str()[..16]);
-    let made = create_private_folder(&folder);
-    made.map_err(|error| Failure::internal(format!("can't use {}: {error}", folder.display()), ""))?;
-    Ok(folder)
+/// The folder for what comes from a cluster elsewhere. Each worker has its own, and nobody else for as long as the file is
+/// open.
+fn elsewhere(setup: &Setup, arguments: &WorkerArgs) -> Result<(PathBuf, File), Failure> {
+    let id = BlobId::of(format!("{} {}", arguments.at, arguments.name.as_deref().unwrap_or_default()).as_bytes());
+    let folder = setup.project.join(OWN_FOLDER).join("worker").join(id.as_str().get(..16).unwrap_or_default());
+    let unusable = |error: std::io::Error| Failure::internal(format!("can't use {}: {error}", folder.display()), "");
+    create_private_folder(&folder).map_err(unusable)?;
+    let lock = File::create(folder.join("lock")).map_err(unusable)?;
+    match lock.try_lock() {
+        Ok(()) => Ok((folder, lock)),
+        Err(TryLockError::WouldBlock) => Err(Failure::usage(
+            "another worker works in this folder",
+            "end it, or give this one another name with --name",
+        )),
+        Err(TryLockError::Error(error)) => Err(unusable(error)),
+    }
 }
 
 /// What this machine can do, as far as the flags allow it. Changes are made where the cluster is.
@@ -91,6 +105,7 @@ pub(super) fn dispatcher(setup: Setup) -> Result<Exit, Failure> {
     let slots = Slots::new(provider_slots(&setup.config), 1);
     let serving = Serving {
         engine: folder.join("engine"),
+        nodes: door.nodes(),
         listen: door.listen(),
         certificate: door.certificate(&folder)?,
         engine_listen: door.engine_listen(),

@@ -34,7 +34,13 @@ pub struct Cluster {
 
 impl Cluster {
     pub fn start(project: TestProject, engine: &Path, workers: u32) -> Self {
-        let mut command = project.command(&["--json", "cluster", "up", "--workers", &workers.to_string()]);
+        Self::start_with(project, engine, workers, &[])
+    }
+
+    pub fn start_with(project: TestProject, engine: &Path, workers: u32, flags: &[&str]) -> Self {
+        let workers = workers.to_string();
+        let words = ["--json", "cluster", "up", "--workers", &workers];
+        let mut command = project.command(&words.iter().chain(flags).copied().collect::<Vec<_>>());
         command.env("CALLSHEET_ENGINE", engine).env("ACME_KEY", "key").stdout(Stdio::piped());
         let mut up = command.spawn().unwrap();
         let mut first = String::new();
@@ -96,7 +102,7 @@ impl Cluster {
         self.until(&format!("run {run} rests"), |cluster| cluster.rests(run) != Rests::No);
     }
 
-    fn rests(&self, run: &str) -> Rests {
+    pub fn rests(&self, run: &str) -> Rests {
         let Ok(entries) = self.store().read(&RunId::new(run), 1) else { return Rests::No };
         let mut view = RunView::default();
         entries.iter().for_each(|entry| view.take(entry).unwrap());
@@ -191,7 +197,7 @@ impl Cluster {
             children.flat_map(|text| text.split_whitespace().flat_map(str::parse).collect::<Vec<i32>>()).collect();
         let named = children.into_iter().filter_map(|pid| {
             let words = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?;
-            let part = ["restate-server", "dispatch", "worker"]
+            let part = ["engine-1.toml", "engine-2.toml", "engine-3.toml", "dispatch", "worker"]
                 .into_iter()
                 .find(|part| words.split('\0').any(|word| word.ends_with(part)));
             Some((Pid::from_raw(pid)?, part?.to_owned()))
@@ -203,6 +209,11 @@ impl Cluster {
     pub fn kill(&self, name: &str) -> bool {
         let found = self.processes().into_iter().find(|(_, own)| own == name);
         found.is_some_and(|(pid, _)| kill_process(pid, Signal::KILL).is_ok())
+    }
+
+    /// Whether a part runs.
+    pub fn lives(&self, name: &str) -> bool {
+        self.processes().iter().any(|(_, own)| own == name)
     }
 
     /// Posts JSON to the cluster, as a part of it would, with this token. Returns the answer.
@@ -237,7 +248,7 @@ impl Cluster {
 
 /// Whether a run rests.
 #[derive(PartialEq)]
-enum Rests {
+pub enum Rests {
     No,
     /// It waits for a person.
     Asks,
@@ -273,7 +284,7 @@ impl Drop for Cluster {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        self.kill("restate-server");
+        while ["engine-1.toml", "engine-2.toml", "engine-3.toml"].iter().any(|node| self.kill(node)) {}
         let _ended = self.up.kill().and_then(|()| self.up.wait());
     }
 }

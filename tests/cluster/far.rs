@@ -21,7 +21,7 @@ fn begun(cluster: &Cluster) -> String {
 /// that is where the project is.
 pub fn without_the_folder(engine: &Path) {
     let cluster = Cluster::start(APPROVED.project(), engine, 0);
-    let elsewhere = empty();
+    let elsewhere = TestProject::empty();
     let _far = cluster.far_worker("far", &elsewhere);
     cluster.until("it comes", |cluster| cluster.workers().contains_key("far"));
     let run = begun(&cluster);
@@ -39,13 +39,6 @@ pub fn without_the_folder(engine: &Path) {
         let here = cluster.project.store().join("cluster/texts").join(text);
         assert!(here.exists(), "{}", here.display());
     }
-}
-
-/// A folder without files, of another user.
-fn empty() -> TestProject {
-    let project = TestProject::bare();
-    project.files().iter().for_each(|(file, _)| std::fs::remove_file(file).unwrap());
-    project
 }
 
 /// What a worker keeps that came from the dispatcher.
@@ -102,7 +95,7 @@ pub fn without_files(engine: &Path) {
     project.write(".gitignore", "*.env\n");
     project.write("secret.env", "KEY=1\n");
     let cluster = Cluster::start(project, engine, 0);
-    let elsewhere = empty();
+    let elsewhere = TestProject::empty();
     let _far = cluster.far_worker("far", &elsewhere);
     let words = ["run", "--sheet", "work.md", "--approval", "never"];
     let ends = |run: &str| cluster.until("the run ends", |cluster| cluster.end(run).outcome == "complete");
@@ -126,7 +119,7 @@ pub fn without_files(engine: &Path) {
 /// Commands and changes wait for a worker that is where the project is. The end is that of a local run.
 pub fn what_has_effects(engine: &Path) {
     let cluster = Cluster::start(FLOWING.project(), engine, 0);
-    let elsewhere = empty();
+    let elsewhere = TestProject::empty();
     let _far = cluster.far_worker("far", &elsewhere);
     let [Act::Drive(words)] = FLOWING.acts else { panic!("one command") };
     let run = cluster.begin(words);

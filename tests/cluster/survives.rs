@@ -1,12 +1,13 @@
 //! The kinds of runs that survive kills of local processes survive kills of each part of a cluster.
 
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use callsheet_core::nouns::RunId;
 use callsheet_runtime::ports::{InboxMessage, Store};
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, OwnWorker};
 use crate::support::crashes::{Act, Case, Edit, Kill, Place, end_of, survives};
 use crate::support::garden::{Ended, TestProject};
 use crate::support::killed::CASES;
@@ -19,15 +20,18 @@ fn kills() -> usize {
 
 const WORKER: &str = "worker";
 const DISPATCHER: &str = "dispatch";
-const ENGINE: &str = "restate-server";
+const ENGINE: &str = "engine-1.toml";
+/// The worker elsewhere, which the test itself starts again.
+const FAR: &str = "far";
 
 /// What is killed together.
-const VICTIMS: [&[&str]; 6] = [
+const VICTIMS: [&[&str]; 7] = [
     &[WORKER],
     &[ENGINE],
     &[DISPATCHER],
     &[ENGINE, WORKER],
     &[WORKER, DISPATCHER],
+    &[FAR, DISPATCHER],
     &[DISPATCHER, ENGINE, WORKER, WORKER],
 ];
 
@@ -39,18 +43,18 @@ pub fn case(engine: &Path, number: usize) {
     survives(case, &mut place, &wanted, kills());
 }
 
-/// Runs on a cluster of two workers, which serves one run after the other.
+/// Runs on a cluster of two workers in the project and one elsewhere, which serves one run after the other.
 struct Hosted {
     engine: PathBuf,
     /// The first victims. With few kills, the cases differ in what is killed.
     first: usize,
-    cluster: Option<Cluster>,
+    cluster: Option<(Cluster, TestProject, Mutex<OwnWorker>)>,
     run: String,
 }
 
 impl Hosted {
     fn cluster(&self) -> &Cluster {
-        self.cluster.as_ref().unwrap()
+        &self.cluster.as_ref().unwrap().0
     }
 
     /// Types a command until it succeeds. An answer that was noted already finds nothing to answer.
@@ -77,11 +81,16 @@ impl Hosted {
 impl Place for Hosted {
     fn renew(&mut self, case: &Case) {
         match &self.cluster {
-            Some(cluster) => {
+            Some((cluster, ..)) => {
                 cluster.project.renew();
                 case.write_files(&cluster.project);
             }
-            None => self.cluster = Some(Cluster::start(case.project(), &self.engine, 2)),
+            None => {
+                let (cluster, elsewhere) = (Cluster::start(case.project(), &self.engine, 2), TestProject::empty());
+                let far = cluster.far_worker(FAR, &elsewhere);
+                cluster.until("the worker comes", |cluster| cluster.workers().contains_key(FAR));
+                self.cluster = Some((cluster, elsewhere, Mutex::new(far)));
+            }
         }
     }
 
@@ -145,7 +154,16 @@ impl Hosted {
         std::thread::sleep((begun + kill.after).saturating_duration_since(Instant::now()));
         let moment = Instant::now();
         let names = VICTIMS[(self.first + kill.number) % VICTIMS.len()];
-        names.iter().for_each(|name| assert!(self.cluster().kill(name), "{name} runs"));
+        let (cluster, elsewhere, far) = self.cluster.as_ref().unwrap();
+        for name in names {
+            if *name == FAR {
+                let mut far = far.lock().unwrap();
+                far.kill();
+                *far = cluster.far_worker(FAR, elsewhere);
+            } else {
+                assert!(cluster.kill(name), "{name} runs");
+            }
+        }
         // Whoever asks now finds a part that was started again, and not one that is about to end.
         std::thread::sleep(Duration::from_millis(300));
         moment

@@ -1,12 +1,15 @@
 //! Calls to a cluster and to its engine, over HTTP.
 
-use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
+use axum::body::Bytes;
 use callsheet_core::events::{LogEntry, VERSION};
 use callsheet_core::nouns::RunId;
-use reqwest::{RequestBuilder, Response, StatusCode};
+use reqwest::{Response, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -17,6 +20,8 @@ use crate::tls::{Trust, pinned, untrusted};
 
 /// How long a connection may take to open.
 const CONNECT: Duration = Duration::from_secs(5);
+/// How long a node may take to say that it is there.
+const ANSWERS: Duration = Duration::from_secs(5);
 /// How long a call may take. A call waits for a run's earlier calls.
 const CALL: Duration = Duration::from_secs(60);
 
@@ -34,7 +39,9 @@ pub struct Access {
 /// Calls to a cluster at one address, or to its engine.
 #[derive(Clone)]
 pub(crate) struct Client {
-    http: reqwest::Client,
+    /// One way for each node that answers, and the one that is taken.
+    ways: Arc<[reqwest::Client]>,
+    way: Arc<AtomicUsize>,
     address: String,
     token: Option<String>,
 }
@@ -60,13 +67,18 @@ impl Client {
             }
             Trust::Authorities => builder,
         };
-        Ok(Self { http: built(builder)?, address: address.trim_end_matches('/').to_owned(), token: token.clone() })
+        Ok(Self::over([built(builder)?].into(), address.trim_end_matches('/'), token.clone()))
     }
 
-    /// A client for the part of an engine that listens on a socket of this machine.
-    pub fn at_socket(socket: &Path) -> Result<Self, ClusterFault> {
-        let http = built(reqwest::Client::builder().unix_socket(socket))?;
-        Ok(Self { http, address: "http://engine".to_owned(), token: None })
+    /// A client for the part of an engine that listens on these sockets of this machine, one for each node.
+    pub fn at_sockets(sockets: impl IntoIterator<Item = PathBuf>) -> Result<Self, ClusterFault> {
+        let way = |socket: PathBuf| built(reqwest::Client::builder().unix_socket(socket));
+        let ways: Result<Arc<[_]>, _> = sockets.into_iter().map(way).collect();
+        Ok(Self::over(ways?, "http://engine", None))
+    }
+
+    fn over(ways: Arc<[reqwest::Client]>, address: &str, token: Option<String>) -> Self {
+        Self { ways, way: Arc::default(), address: address.to_owned(), token }
     }
 
     /// The address.
@@ -76,33 +88,60 @@ impl Client {
 
     /// Calls a handler with JSON and returns its answer as bytes.
     pub async fn call_bytes(&self, path: &str, body: Vec<u8>, kind: &str) -> Result<Vec<u8>, ClusterFault> {
-        self.sent(self.post(path).header("content-type", kind).body(body)).await
+        self.sent(path, Some(kind), body).await
     }
 
-    fn post(&self, path: &str) -> RequestBuilder {
-        let request = self.http.post(format!("{}/{path}", self.address));
-        match &self.token {
-            Some(token) => request.bearer_auth(token),
-            None => request,
-        }
-    }
-
-    /// Posts for somebody else, and returns the status and the body of the answer. An empty body is left out, because the
-    /// engine refuses one where a handler takes nothing.
+    /// Posts for somebody else, and returns the status and the body of the answer.
     pub async fn relay(&self, path: &str, kind: Option<&str>, body: Vec<u8>) -> Result<(u16, Vec<u8>), ClusterFault> {
-        let request = self.post(path);
-        let request = kind.into_iter().fold(request, |request, kind| request.header("content-type", kind));
-        let request = if body.is_empty() { request } else { request.body(body) };
-        let answer = request.send().await.map_err(|error| self.unreachable(&error))?;
+        let answer = self.post(path, kind, body).await?;
         let status = answer.status().as_u16();
         let body = answer.bytes().await.map_err(|error| self.unreachable(&error))?;
         Ok((status, body.to_vec()))
     }
 
-    async fn sent(&self, request: RequestBuilder) -> Result<Vec<u8>, ClusterFault> {
-        let answer = request.send().await.map_err(|error| self.unreachable(&error))?;
+    /// Posts. An empty body is left out, because the engine refuses one where a handler takes nothing. If a node is away, the
+    /// next one is called.
+    async fn post(&self, path: &str, kind: Option<&str>, body: Vec<u8>) -> Result<Response, ClusterFault> {
+        let body = Bytes::from(body);
+        let mut tried = 0;
+        loop {
+            let at = self.way.load(Ordering::Relaxed);
+            let Some(http) = self.ways.get(at % self.ways.len().max(1)) else {
+                let why = "it has no nodes".to_owned();
+                return Err(ClusterFault::Unreachable { address: self.address.clone(), why });
+            };
+            let request = http.post(format!("{}/{path}", self.address));
+            let request = self.token.iter().fold(request, |request, token| request.bearer_auth(token));
+            let request = kind.into_iter().fold(request, |request, kind| request.header("content-type", kind));
+            let request = if body.is_empty() { request } else { request.body(body.clone()) };
+            tried += 1;
+            match request.send().await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => {
+                    self.leave(at);
+                    // What may have arrived is not sent twice.
+                    if !error.is_connect() || tried >= self.ways.len() {
+                        return Err(self.unreachable(&error));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes another way from now on, unless somebody has done so already.
+    fn leave(&self, at: usize) {
+        let _other = self.way.compare_exchange(at, at.wrapping_add(1), Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    async fn sent(&self, path: &str, kind: Option<&str>, body: Vec<u8>) -> Result<Vec<u8>, ClusterFault> {
+        let at = self.way.load(Ordering::Relaxed);
+        let answer = self.post(path, kind, body).await?;
         if !answer.status().is_success() {
-            return Err(self.refusal(answer).await);
+            let refusal = self.refusal(answer).await;
+            if matches!(refusal, ClusterFault::Unreachable { .. }) {
+                self.leave(at);
+            }
+            return Err(refusal);
         }
         answer.bytes().await.map(|bytes| bytes.to_vec()).map_err(|error| self.unreachable(&error))
     }
@@ -115,12 +154,13 @@ impl Client {
 
     /// Calls a handler that takes nothing and returns JSON. The engine refuses a body.
     pub async fn ask<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClusterFault> {
-        read(path, &self.sent(self.post(path)).await?)
+        read(path, &self.sent(path, None, Vec::new()).await?)
     }
 
-    /// Whether a page can be read.
+    /// Whether the first node gives a page.
     pub async fn answers(&self, path: &str) -> bool {
-        let page = self.http.get(format!("{}/{path}", self.address)).send().await;
+        let Some(http) = self.ways.first() else { return false };
+        let page = http.get(format!("{}/{path}", self.address)).timeout(ANSWERS).send().await;
         page.is_ok_and(|page| page.status().is_success())
     }
 

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tempfile::TempDir;
@@ -22,51 +22,75 @@ pub const LICENCE: &str = "Restate has the Business Source License 1.1 (Restate 
 
 /// The folder of the engine's data, inside of its own.
 const DATA: &str = "data";
-/// The name of the only node.
-const NODE: &str = "node-1";
 
 /// How long the engine may take to start.
 const START: Duration = Duration::from_secs(60);
+/// How long after its start a node that has ended is started again, at the earliest.
+const REVIVE: Duration = Duration::from_secs(1);
 /// How often a start is looked at.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Where an engine is reached: by files of its folder, which only its user can open.
 #[derive(Debug)]
 pub struct Sockets {
-    /// A short way to the folder, because the names of sockets have a limit of about a hundred letters.
+    /// A short way to the data, because the names of sockets have a limit of about a hundred letters.
     way: TempDir,
+    nodes: u32,
 }
 
 impl Sockets {
-    /// The sockets of the engine whose data is in `folder`.
+    /// The sockets of the nodes of an engine whose data is in `folder`.
     ///
     /// # Errors
     /// The folder for temporary files cannot be used.
-    pub fn of(folder: &Path) -> Result<Self, ClusterFault> {
-        let failed = |error: std::io::Error| ClusterFault::Machine {
-            what: std::env::temp_dir().display().to_string(),
-            why: error.to_string(),
-        };
+    pub fn of(folder: &Path, nodes: u32) -> Result<Self, ClusterFault> {
+        let failed = |error: std::io::Error| machine(&std::env::temp_dir(), &error);
         let way = tempfile::Builder::new().prefix("callsheet-").tempdir().map_err(failed)?;
-        std::os::unix::fs::symlink(folder.join(DATA).join(NODE), way.path().join("engine")).map_err(failed)?;
-        Ok(Self { way })
+        std::os::unix::fs::symlink(folder.join(DATA), way.path().join(DATA)).map_err(failed)?;
+        Ok(Self { way, nodes })
     }
 
-    /// For runs: where the dispatcher calls.
+    /// For runs: where the dispatcher calls. Any node answers.
     pub(crate) fn runs(&self) -> Result<Client, ClusterFault> {
-        Client::at_socket(&self.way.path().join("engine/ingress.sock"))
+        Client::at_sockets(self.all("ingress.sock"))
     }
 
     /// For the dispatcher to make itself known.
     pub(crate) fn admin(&self) -> Result<Client, ClusterFault> {
-        Client::at_socket(&self.way.path().join("engine/admin.sock"))
+        Client::at_sockets(self.all("admin.sock"))
     }
 
-    /// Whether an engine serves there.
+    fn all(&self, name: &str) -> impl Iterator<Item = PathBuf> {
+        (1..=self.nodes).map(move |number| self.one(number, name))
+    }
+
+    fn one(&self, number: u32, name: &str) -> PathBuf {
+        self.way.path().join(DATA).join(node_name(number)).join(name)
+    }
+
+    /// Whether a node serves there.
     pub async fn are_served(&self) -> bool {
-        let (Ok(runs), Ok(admin)) = (self.runs(), self.admin()) else { return false };
+        for number in 1..=self.nodes {
+            if self.is_served(number).await {
+                return true;
+            }
+        }
+        false
+    }
+
+    async fn is_served(&self, number: u32) -> bool {
+        let client = |name: &str| Client::at_sockets([self.one(number, name)]);
+        let (Ok(runs), Ok(admin)) = (client("ingress.sock"), client("admin.sock")) else { return false };
         admin.answers("health").await && runs.answers("restate/health").await
     }
+}
+
+fn node_name(number: u32) -> String {
+    format!("node-{number}")
+}
+
+fn machine(what: &Path, error: &std::io::Error) -> ClusterFault {
+    ClusterFault::Machine { what: what.display().to_string(), why: error.to_string() }
 }
 
 /// Whether the engine is installed.
@@ -102,77 +126,131 @@ pub fn installed(named: Option<&Path>, folder: &Path, path: Option<&std::ffi::Os
 /// A running engine that this process started.
 #[derive(Debug)]
 pub struct Engine {
-    child: Child,
+    program: PathBuf,
+    folder: PathBuf,
+    /// The file with the certificate of the dispatcher.
+    trusted: PathBuf,
+    nodes: Vec<Node>,
 }
 
-/// The configuration of an engine on one machine. It opens no port and sends nothing to its maker.
-fn configuration() -> String {
-    format!(
-        "disable-telemetry = true\nlisten-mode = \"unix\"\n\
-         advertised-address = \"unix:{DATA}/{NODE}/fabric.sock\"\ncluster-name = \"callsheet\"\nnode-name = \"{NODE}\"\n\
-         default-num-partitions = 4\nrocksdb-total-memory-size = \"256.0 MiB\"\nlog-filter = \"warn\"\n\
-         log-disable-ansi-codes = true\n[admin]\ndisable-web-ui = true\n"
-    )
+/// A process of the engine.
+#[derive(Debug)]
+struct Node {
+    child: Child,
+    since: Instant,
+}
+
+/// The configuration of a node on this machine. It opens no port and sends nothing to its maker.
+fn configuration(number: u32, nodes: u32) -> String {
+    let (name, socket) = (node_name(number), |number| format!("unix:{DATA}/{}/fabric.sock", node_name(number)));
+    let mut text = format!(
+        "disable-telemetry = true\nlisten-mode = \"unix\"\nadvertised-address = \"{}\"\ncluster-name = \"callsheet\"\n\
+         node-name = \"{name}\"\ndefault-num-partitions = 4\nrocksdb-total-memory-size = \"256.0 MiB\"\nlog-filter = \"warn\"\n\
+         log-disable-ansi-codes = true\n",
+        socket(number)
+    );
+    if nodes > 1 {
+        // Each entry is on the disks of two nodes before it counts, so the loss of one loses nothing.
+        let addresses: Vec<String> = (1..=nodes).map(|number| format!("\"{}\"", socket(number))).collect();
+        text += &format!(
+            "auto-provision = {}\ndefault-replication = 2\n\
+             roles = [\"metadata-server\", \"worker\", \"log-server\", \"admin\", \"http-ingress\"]\n\
+             [metadata-server]\ntype = \"replicated\"\n[metadata-client]\ntype = \"replicated\"\naddresses = [{}]\n\
+             [bifrost]\ndefault-provider = \"replicated\"\n",
+            number == 1,
+            addresses.join(", ")
+        );
+    }
+    text + "[admin]\ndisable-web-ui = true\n"
 }
 
 impl Engine {
-    /// Starts an engine with its data in `folder`, for the user of this process only. It calls a dispatcher that has the
-    /// certificate in the file `trusted`, and trusts no other.
+    /// Starts an engine of so many nodes with its data in `folder`, for the user of this process only. It calls a dispatcher
+    /// that has the certificate in the file `trusted`, and trusts no other.
     ///
     /// # Errors
-    /// The program does not start, or not in time. Its messages are in `engine.log` in the folder.
-    pub async fn start(program: &Path, folder: &Path, trusted: &Path) -> Result<Self, ClusterFault> {
-        let machine = |what: &Path, error: &std::io::Error| ClusterFault::Machine {
-            what: what.display().to_string(),
-            why: error.to_string(),
-        };
+    /// The program does not start, or not in time. Its messages are in `engine-1.log` in the folder, and so on.
+    pub async fn start(program: &Path, folder: &Path, trusted: &Path, nodes: u32) -> Result<Self, ClusterFault> {
         let data = folder.join(DATA);
         std::fs::create_dir_all(&data).map_err(|error| machine(&data, &error))?;
         let own = std::os::unix::fs::PermissionsExt::from_mode(0o700);
         std::fs::set_permissions(&data, own).map_err(|error| machine(&data, &error))?;
-        let (settings, log) = (folder.join("engine.toml"), folder.join("engine.log"));
-        std::fs::write(&settings, configuration()).map_err(|error| machine(&settings, &error))?;
+        let (program, trusted) = (program.to_owned(), trusted.to_owned());
+        let mut engine = Self { program, folder: folder.to_owned(), trusted, nodes: Vec::new() };
+        for number in 1..=nodes {
+            engine.nodes.push(engine.spawn(number, nodes)?);
+        }
+        let (sockets, begun) = (Sockets::of(folder, nodes)?, Instant::now());
+        for number in 1..=nodes {
+            while !sockets.is_served(number).await {
+                let has_ended = engine.nodes.iter_mut().any(Node::has_ended);
+                if has_ended || begun.elapsed() > START {
+                    let log = folder.join(format!("engine-{number}.log"));
+                    return Err(ClusterFault::Engine(format!("the engine did not start; {} says why", log.display())));
+                }
+                tokio::time::sleep(LOOK).await;
+            }
+        }
+        Ok(engine)
+    }
+
+    fn spawn(&self, number: u32, nodes: u32) -> Result<Node, ClusterFault> {
+        let (settings, log) =
+            (self.folder.join(format!("engine-{number}.toml")), self.folder.join(format!("engine-{number}.log")));
+        std::fs::write(&settings, configuration(number, nodes)).map_err(|error| machine(&settings, &error))?;
         let words = File::options().create(true).append(true).open(&log).map_err(|error| machine(&log, &error))?;
         // Names of sockets are relative to the folder in which the engine starts.
-        let child = Command::new(program)
-            .current_dir(folder)
-            .env("SSL_CERT_FILE", trusted)
+        let child = Command::new(&self.program)
+            .current_dir(&self.folder)
+            .env("SSL_CERT_FILE", &self.trusted)
             .env_remove("SSL_CERT_DIR")
             .arg("--no-logo")
             .arg("--config-file")
             .arg(&settings)
             .arg("--base-dir")
-            .arg(&data)
+            .arg(self.folder.join(DATA))
             .stdin(Stdio::null())
             .stdout(words.try_clone().map_err(|error| machine(&log, &error))?)
             .stderr(words)
             .spawn()
-            .map_err(|error| machine(program, &error))?;
-        let (mut engine, sockets) = (Self { child }, Sockets::of(folder)?);
-        let begun = tokio::time::Instant::now();
-        loop {
-            if sockets.are_served().await {
-                return Ok(engine);
+            .map_err(|error| machine(&self.program, &error))?;
+        Ok(Node { child, since: Instant::now() })
+    }
+
+    /// The ids of its processes.
+    pub fn pids(&self) -> Vec<u32> {
+        self.nodes.iter().map(|node| node.child.id()).collect()
+    }
+
+    /// Starts nodes again that have ended. Returns what is to be told of that.
+    pub fn revive(&mut self) -> Vec<String> {
+        let mut told = Vec::new();
+        let mut nodes = std::mem::take(&mut self.nodes);
+        let count = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
+        for (number, node) in (1..).zip(&mut nodes) {
+            if node.since.elapsed() < REVIVE || !node.has_ended() {
+                continue;
             }
-            if engine.has_ended() || begun.elapsed() > START {
-                return Err(ClusterFault::Engine(format!("the engine did not start; {} says why", log.display())));
+            node.since = Instant::now();
+            let which = if count == 1 { "the engine".to_owned() } else { format!("node {number} of the engine") };
+            told.push(format!("{which} ended; starting it again"));
+            match self.spawn(number, count) {
+                Ok(started) => *node = started,
+                Err(fault) => told.push(fault.to_string()),
             }
-            tokio::time::sleep(LOOK).await;
         }
+        self.nodes = nodes;
+        told
     }
+}
 
-    /// The id of its process.
-    pub fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
-    /// Whether its process has ended.
-    pub fn has_ended(&mut self) -> bool {
+impl Node {
+    fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
 }
 
-impl Drop for Engine {
+impl Drop for Node {
     /// Everything that it confirmed is on disk, so it may be killed.
     fn drop(&mut self) {
         // It may have ended by itself.

@@ -112,7 +112,7 @@ mod tests {
         let listener = tokio::net::UnixListener::bind(&socket).unwrap();
         let router = Router::new().route("/CallsheetRun/run/land", post(land));
         tokio::spawn(async move { axum::serve(listener, router).await });
-        let landings = Landings::new(Client::at_socket(&socket).unwrap());
+        let landings = Landings::new(Client::at_sockets([socket]).unwrap());
         let give = |attempt: u64| {
             let landings = Arc::clone(&landings);
             tokio::spawn(async move { landings.give(&RunId::new("run"), result(attempt)).await })

@@ -24,6 +24,8 @@ use crate::tls::{Certificate, TlsListener};
 pub struct Serving {
     /// The folder of the engine.
     pub engine: PathBuf,
+    /// How many nodes it has.
+    pub nodes: u32,
     /// Where workers and clients call.
     pub listen: SocketAddr,
     /// What it shows there.
@@ -53,8 +55,8 @@ pub struct Serving {
 /// The address cannot be used, or the engine does not respond.
 pub async fn serve(serving: Serving, ready: impl FnOnce(), stop: CancellationToken) -> Result<(), ClusterFault> {
     let Serving { listen, certificate, engine_listen, engine_certificate, .. } = serving;
-    let Serving { engine, token, worker_token, clients, blobs, slots, project, .. } = serving;
-    let sockets = Sockets::of(&engine)?;
+    let Serving { engine, nodes, token, worker_token, clients, blobs, slots, project, .. } = serving;
+    let sockets = Sockets::of(&engine, nodes)?;
     let client = sockets.runs()?;
     let (texts, records) = (Arc::new(Texts::here(&blobs)), Records::Engine(client.clone()));
     let host = Arc::new(Host::new(records, texts, Arc::clone(&project), None));

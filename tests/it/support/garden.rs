@@ -28,6 +28,13 @@ impl TestProject {
         garden
     }
 
+    /// A folder without files, and without a model.
+    pub fn empty() -> Self {
+        let project = Self::bare();
+        project.files().iter().for_each(|(file, _)| std::fs::remove_file(file).unwrap());
+        project
+    }
+
     /// A garden without a model.
     pub fn bare() -> Self {
         let folder = tempfile::tempdir().unwrap();

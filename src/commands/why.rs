@@ -35,6 +35,9 @@ pub(super) fn why(setup: &Setup, run: &RunView, found: &RunSummary, task: Option
     if setup.json {
         return Ok(Exit::Complete);
     }
+    for line in run.collected().iter().filter(|_| task.is_none()) {
+        super::print(&format!("{}\n", one_line(line, 300)))?;
+    }
     if tasks.is_empty() {
         let words = match run.tasks().next() {
             Some(_) => "every task is done or dropped".to_owned(),
@@ -42,9 +45,6 @@ pub(super) fn why(setup: &Setup, run: &RunView, found: &RunSummary, task: Option
             None => format!("no tasks: {} resume {}", setup.command, found.run),
         };
         super::print(&format!("run {}: {words}\n", found.run))?;
-        for line in run.collected() {
-            super::print(&format!("{}\n", one_line(&line, 300)))?;
-        }
     } else if !at_work && run.about().outcome.is_none() {
         super::print(&format!("no process drives the run now: {} resume {}\n", setup.command, found.run))?;
     }

@@ -109,6 +109,11 @@ fn nothing_is_changed_on_another_branch() {
     garden.expect(0, &["resume"]);
     assert!(garden.read("rota.md").contains("Ana and Ben"));
     assert_eq!(git(&garden, &["rev-list", "--count", "main..HEAD"]), "1");
+    git(&garden, &["switch", "--quiet", "main"]);
+    assert!(garden.expect(2, &["undo"]).err.contains("git switch new-rota"));
+    git(&garden, &["switch", "--quiet", "new-rota"]);
+    garden.expect(0, &["undo"]);
+    assert_eq!(git(&garden, &["rev-list", "--count", "main..HEAD"]), "2");
 }
 
 /// A lock of git in the way is told, and the changes stay on disk.

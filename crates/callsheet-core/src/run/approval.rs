@@ -67,8 +67,8 @@ impl<'a> Approval<'a> {
         self.0.policy(tool).unheld
     }
 
-    /// Whether a process at the same place in the tree was started and did not end, and nobody has approved a
-    /// repetition since.
+    /// Whether a call of the task, or of one at the same place in the tree, was started and did not end, and nobody has
+    /// approved a repetition since.
     pub fn would_run_again(self, task: &Slug) -> bool {
         self.0.gates.unended().any(|unended| self.0.operators.are_of_one_place(task, unended))
     }

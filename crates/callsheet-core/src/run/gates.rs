@@ -81,17 +81,17 @@ impl Gates {
         self.approved_words.remove(words);
     }
 
-    /// Notes that a process of the task was started and did not end.
+    /// Notes that a call of the task that may not be repeated was started and did not end.
     pub fn note_unended(&mut self, task: &Slug) {
         self.unended.insert(task.clone());
     }
 
-    /// The tasks of processes that did not end and whose repetition nobody has approved since.
+    /// The tasks of calls that did not end and whose repetition nobody has approved since.
     pub fn unended(&self) -> impl Iterator<Item = &Slug> {
         self.unended.iter()
     }
 
-    /// Notes that a person approved the repetition of the processes for which `named` is true.
+    /// Notes that a person approved the repetition of the calls of the tasks for which `named` is true.
     pub fn agree_to_repeat(&mut self, named: impl Fn(&Slug) -> bool) {
         self.unended.retain(|task| !named(task));
     }

@@ -116,11 +116,9 @@ impl Resume<'_> {
         }
     }
 
-    /// Interrupts a call: a person is asked whether it runs again.
+    /// Interrupts a call: a person is asked whether it runs again, also if its task begins again before the answer.
     fn interrupt(&mut self, slug: &Slug, run: &ExecutionId, id: &str) {
-        if self.0.tasks.get(slug).is_some_and(TaskRun::is_process) {
-            self.0.gates.note_unended(slug);
-        }
+        self.0.gates.note_unended(slug);
         let gate = self.0.gates.next();
         if let Some(call) = self.0.tool_mut(slug, run, id) {
             call.state = ToolState::Gated { gate, again: true };

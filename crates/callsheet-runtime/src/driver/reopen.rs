@@ -9,6 +9,7 @@ use callsheet_core::run::{Effect, Run, State, ToolOutput};
 
 use serde::{Deserialize, Serialize};
 
+use crate::branch::refuse_elsewhere;
 use crate::changes::forgotten;
 use crate::driver::begin::refuse_empty;
 use crate::driver::elsewhere::take_files_over;
@@ -51,6 +52,9 @@ pub fn reopen(
     }
     // A run from elsewhere has no folder here yet.
     services.files.create().map_err(|fault| InputFault::Folder(fault.to_string()))?;
+    if let Some(branch) = &session.run().settings().branch {
+        refuse_elsewhere(&services.workspace, branch).map_err(InputFault::from)?;
+    }
     take_files_over(&*services.store, &services.workspace, &services.kept, (id, session.run()))?;
     let forgotten = forgotten(&services.kept, session.run());
     if !forgotten.is_empty() {

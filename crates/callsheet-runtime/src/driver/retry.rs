@@ -21,7 +21,12 @@ pub(crate) fn changed_skills(
     run: &Run,
     asked: &[Slug],
 ) -> Result<BTreeMap<String, SkillPolicy>, DriveFault> {
-    let back = coming_back(run, asked);
+    let mut back = coming_back(run, asked);
+    // One item is repeated with the text that all items of its list have.
+    let parts = asked.iter().filter_map(|slug| run.operators().get(slug));
+    for caller in parts.filter_map(|part| run.operators().lister(part)) {
+        back.remove(&caller.task);
+    }
     let is_back = |task: &TaskRun| back.contains(&task.task.slug);
     changed(services, run, |task| is_without(task) || is_back(task), is_back, "the retry uses")
 }

@@ -200,8 +200,11 @@ fn retry_what_limits_ended(
 }
 
 /// Whether the files still contain the templates that a task calls as they are in the record. Its calls then continue
-/// with what they have.
+/// with what they have. A task that goes through a list has its items from no file.
 pub(super) fn still_hold(services: &Services, run: &Run, task: &TaskRun) -> bool {
+    if task.task.for_each.is_some() {
+        return false;
+    }
     let mounts: Vec<usize> = task.runs.iter().flat_map(|exec| &exec.calls).filter_map(|call| call.mount).collect();
     let trees = mounts.iter().filter_map(|mount| run.operators().tree_of(run.operators().top_of(*mount)?));
     let holds = |tree: &Arc<Tree>| {

@@ -12,7 +12,7 @@ use callsheet_core::run::{Effect, Run};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::branch::Commits;
+use crate::branch::{Commits, refuse_elsewhere};
 use crate::changes::{self as disk, ApplyFault, Journal, Means};
 use crate::paths::Workspace;
 use crate::ports::{Clock, Store, SystemClock};
@@ -81,6 +81,9 @@ pub fn undo(
 ) -> Result<Undone, DriveFault> {
     let workspace = Workspace::new(project, &[]).map_err(|fault| InputFault::Folder(fault.to_string()))?;
     let mut session = Session::open(Arc::clone(store), id)?;
+    if let Some(branch) = &session.run().settings().branch {
+        refuse_elsewhere(&workspace, branch).map_err(InputFault::from)?;
+    }
     let files = RunFiles::new(&workspace, id).map_err(DriveFault::defect)?;
     let kept = KeptFiles::new(state, id).map_err(DriveFault::defect)?;
     let cancel = CancellationToken::new();

@@ -359,9 +359,12 @@ impl Operators {
         self.list.note_spent(spent)
     }
 
-    /// Whether two tasks are leaves at one place of a tree: successive handlers or processes, or those of a part that
-    /// began again.
+    /// Whether two tasks are the same, or leaves at one place of a tree: successive handlers or processes, or those of a
+    /// part that began again.
     pub(super) fn are_of_one_place(&self, one: &Slug, other: &Slug) -> bool {
+        if one == other {
+            return true;
+        }
         let Some((one, other)) = self.get(one).zip(self.get(other)) else { return false };
         let caller = |op: &NodeInstance| self.caller(op.mount).map(|caller| &caller.task);
         caller(one) == caller(other)

@@ -40,13 +40,14 @@ impl Redo {
 }
 
 impl TreeQuery<'_> {
-    /// The tasks that are retried if a person names none: the failed tasks of the list, and the failed items of lists
+    /// The tasks that are retried if a person names none: the failed and denied tasks of the list, and the failed items of lists
     /// whose tasks are done without them. If a template run failed, this is the whole run. If it succeeded, these are the
     /// tasks whose failures it only collected.
     pub fn failed(self) -> Vec<Slug> {
         let operators = &self.0.operators;
         let Some(top) = operators.top() else {
-            let failed = self.0.tasks().filter(|task| task.state() == State::Failed).map(TaskRun::slug);
+            let failed =
+                self.0.tasks().filter(|task| matches!(task.state(), State::Failed | State::Denied)).map(TaskRun::slug);
             let is_done = |owner: &Slug| self.0.task(owner).is_some_and(|owner| owner.state() == State::Done);
             let of_done = |op: &&NodeInstance| operators.lister(op).is_some_and(|caller| is_done(&caller.task));
             let lists = operators.iter().filter(|op| operators.has_failed_items(op)).filter(of_done);

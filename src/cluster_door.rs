@@ -64,9 +64,12 @@ impl ClusterDoor {
                 }
             }
         };
-        if let Some(nodes) = arguments.nodes.filter(|nodes| *nodes != door.nodes) {
-            let what = format!("the engine of this cluster has {} nodes, and not {nodes}", door.nodes);
-            return Err(Failure::usage(what, "leave --nodes out, or begin anew with another folder for the state"));
+        if arguments.nodes.is_some_and(|nodes| nodes != door.nodes) {
+            let what = format!("this cluster was made with --nodes {}, and keeps that", door.nodes);
+            return Err(Failure::usage(
+                what,
+                format!("leave --nodes out, or remove {} and all its runs", folder.display()),
+            ));
         }
         let ip = arguments.listen.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
         door.listen = SocketAddr::new(ip, arguments.port.unwrap_or(door.listen.port()));

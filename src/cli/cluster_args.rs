@@ -42,7 +42,7 @@ pub struct ClusterUpArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub workers: u32,
 
-    /// Number of processes of the engine. With 3, runs go on when one of them is lost. It is chosen once.
+    /// Number of processes of the engine. With 3, runs continue when one of them is lost. It is chosen once.
     #[arg(long, value_name = "N", value_parser = nodes)]
     pub nodes: Option<u32>,
 

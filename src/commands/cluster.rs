@@ -69,9 +69,30 @@ fn start(setup: &Setup, arguments: &ClusterUpArgs) -> Result<Exit, Failure> {
     let program = program(setup, arguments)?;
     let folder = setup.cluster_folder();
     std::fs::create_dir_all(&folder).map_err(|error| unusable(&folder, &error))?;
-    let door = ClusterDoor::make(&folder, arguments)?;
-    let cluster = Cluster { setup, program: &program, folder: &folder, door: &door, workers: arguments.workers };
-    super::runtime()?.block_on(cluster.up())
+    super::runtime()?.block_on(async {
+        refuse_second(&folder).await?;
+        let door = ClusterDoor::make(&folder, arguments)?;
+        let cluster = Cluster { setup, program: &program, folder: &folder, door: &door, workers: arguments.workers };
+        cluster.up().await
+    })
+}
+
+/// The folder of the engine, in that of the cluster.
+fn engine_folder(folder: &Path) -> PathBuf {
+    folder.join("engine")
+}
+
+/// Refuses to start a cluster that is up, before anything of it is written.
+async fn refuse_second(folder: &Path) -> Result<(), Failure> {
+    let Some(door) = ClusterDoor::read(folder) else { return Ok(()) };
+    let sockets = Sockets::of(&engine_folder(folder), door.nodes());
+    if sockets.map_err(|fault| Failure::internal(fault.to_string(), ""))?.are_served().await {
+        return Err(Failure::usage(
+            format!("the cluster of this project is up already: {}", door.address()),
+            "or its engine was left by a process that was killed; then end the process restate-server",
+        ));
+    }
+    Ok(())
 }
 
 /// The engine's program, or how to get it.
@@ -165,14 +186,8 @@ impl Cluster<'_> {
     /// Runs until a signal. What ends is started again.
     async fn up(&self) -> Result<Exit, Failure> {
         let failed = |fault: ClusterFault| Failure::internal(fault.to_string(), "");
-        let (address, data) = (self.door.address(), self.folder.join("engine"));
+        let (address, data) = (self.door.address(), engine_folder(self.folder));
         let trusted = engine_certificate(self.folder);
-        if Sockets::of(&data, self.door.nodes()).map_err(failed)?.are_served().await {
-            return Err(Failure::usage(
-                format!("the cluster of this project is up already: {address}"),
-                "or its engine was left by a process that was killed; then end the process restate-server",
-            ));
-        }
         let mut engine = Engine::start(self.program, &data, &trusted, self.door.nodes()).await.map_err(failed)?;
         let mut dispatcher = Part::start(self, "dispatcher", &["cluster", "dispatch"])?;
         let worker = |n: u32| {

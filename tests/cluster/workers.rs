@@ -176,6 +176,12 @@ pub fn an_unknown_token(engine: &Path) {
     }
     // The engine has a port of its own.
     assert!(cluster.post(&cluster.token(), "invoke/CallsheetRun/land", &json!({})).starts_with("HTTP/1.1 404"));
+    // A second start changes nothing of the cluster that is up.
+    let door = || std::fs::read(cluster.project.store().join("cluster/door.json")).unwrap();
+    let before = door();
+    let up = ["cluster", "up", "--listen", "0.0.0.0", "--port", "1"];
+    let second = cluster.project.command(&up).env("CALLSHEET_ENGINE", engine).output().unwrap();
+    assert!(String::from_utf8_lossy(&second.stderr).contains("is up already") && door() == before);
     let right = cluster.post(&cluster.token(), "workers", &json!(null));
     assert!(right.contains(" 200 ") && right.contains("worker 1"), "{right}");
     assert!(cluster.call(&["runs"]).out.is_empty(), "nobody has begun a run");

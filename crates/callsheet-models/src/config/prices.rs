@@ -66,8 +66,6 @@ impl Provider {
         }
         let runs_here =
             matches!(self.dialect, Dialect::Ollama | Dialect::Llamacpp | Dialect::Embedded | Dialect::Scripted);
-        // A server on this machine that wants a key may pass calls on to one that costs something.
-        let runs_here = runs_here || self.local && self.api_key_env.is_none();
         if runs_here || vendors().iter().any(|row| row.name == self.name && row.dialect == self.dialect && row.local) {
             return Prices::FREE;
         }

@@ -140,7 +140,7 @@ pub fn end_of(case: &Case, place: &mut dyn Place) -> End {
 /// Plays a case again and again, each time with a kill at another moment, until so many of them hit. Each end is the wanted
 /// one.
 pub fn survives(case: &Case, place: &mut dyn Place, wanted: &End, kills: usize) {
-    let whole = play(place, case, None);
+    let mut whole = play(place, case, None);
     assert_eq!(whole.end, *wanted);
     assert!(!wanted.calls.is_empty() && !wanted.answer.is_null(), "{wanted:?}");
     let acts = case.acts.iter().enumerate().filter(|(_, act)| !matches!(act, Act::Edit(_)));
@@ -158,6 +158,11 @@ pub fn survives(case: &Case, place: &mut dyn Place, wanted: &End, kills: usize) 
         assert_eq!(played.end, *wanted, "{when}");
         assert!(played.ran <= whole.ran + played.again, "a command ran again, and nobody was asked: {when}");
         hits += usize::from(played.hit);
+        if !played.hit {
+            // The machine was busier before, and a run takes less time than it seemed to.
+            let lengths = whole.lengths.iter_mut().zip(played.lengths);
+            lengths.for_each(|(length, now)| *length = now.min(*length));
+        }
     }
     eprintln!("{}: {hits} kills", case.name);
 }

@@ -81,7 +81,8 @@ def multiply(path):
                 (f"{name}-copy-{number}", *rest),
             ).lastrowid
             connection.execute(
-                "INSERT INTO facts SELECT ? * 4294967296 + key % 4294967296, at, v, size, body FROM facts"
+                "INSERT INTO facts (key, at, v, size, body, orders)"
+                " SELECT ? * 4294967296 + key % 4294967296, at, v, size, body, orders FROM facts"
                 " WHERE key BETWEEN ? * 4294967296 AND ? * 4294967296 + 4294967295",
                 (copy, old, old),
             )

@@ -52,13 +52,15 @@ pub struct Parts {
 /// # Errors
 /// A path cannot be used.
 pub fn services(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> Result<Services, Failure> {
+    // The test whether commands can be confined starts a process. Whoever needs the result waits for it.
+    let _tested = std::thread::Builder::new().spawn(callsheet_tools::holding);
     let path_failure = |fault: &dyn std::fmt::Display| Failure::usage(fault.to_string(), "");
     let roots: Vec<PathBuf> = settings.read_roots.iter().map(PathBuf::from).collect();
     let workspace = Workspace::new(&setup.project, &roots).map_err(|fault| path_failure(&fault))?;
     let files = RunFiles::new(&workspace, run).map_err(|fault| path_failure(&fault))?;
     let kept = KeptFiles::new(&setup.store_folder(), run).map_err(|fault| path_failure(&fault))?;
     let workspace = confined(setup, workspace.protecting(files.directory()), &*parts.observer);
-    let (apart, contained) = (callsheet_tools::holding().is_whole(), workspace.granted().contained);
+    let contained = workspace.granted().contained;
     let current_file = parts.open.current_file.as_deref().map(|file| relative_to_project(setup, file)).transpose()?;
     let mut open_files =
         parts.open.open.iter().map(|file| relative_to_project(setup, file)).collect::<Result<Vec<_>, _>>()?;
@@ -78,13 +80,16 @@ pub fn services(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -
     };
     let (of_servers, resources) = of_servers(setup);
     let fetch: Arc<dyn Fetch> = Arc::new(HttpFetch::new(HttpSettings::default()));
+    let offer = crate::library::offer(setup)?;
+    let (tools, hooks) = (tools(setup, of_servers)?, hooks(setup));
+    let apart = callsheet_tools::holding().is_whole();
     Ok(Services {
         attendance: parts.attendance,
         grants: Arc::new(setup.grants()),
         slots: Slots::new(parts.slots, 1),
-        tools: tools(setup, of_servers)?,
+        tools,
         process_tools: callsheet_tools::scripts(),
-        hooks: hooks(setup),
+        hooks,
         disabled_tools: setup.config.list("tools.disabled").into_iter().collect(),
         outline: outline(),
         documents: documents(),
@@ -98,7 +103,7 @@ pub fn services(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -
         path_command: Some(callsheet_tools::list_paths()),
         commands_apart: apart,
         commands_unheld: !apart && !contained,
-        offer: Some(Arc::new(crate::library::offer(setup)?)),
+        offer: Some(Arc::new(offer)),
         ..Services::of(basics)
     })
 }

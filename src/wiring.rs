@@ -52,6 +52,7 @@ pub struct Parts {
 /// # Errors
 /// A path cannot be used.
 pub fn services(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> Result<Services, Failure> {
+    callsheet_tools::remember_in(setup.folders.state.join("sandbox"));
     // The test whether commands can be confined starts a process. Whoever needs the result waits for it.
     let _tested = std::thread::Builder::new().spawn(callsheet_tools::holding);
     let path_failure = |fault: &dyn std::fmt::Display| Failure::usage(fault.to_string(), "");

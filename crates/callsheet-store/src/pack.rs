@@ -1,6 +1,7 @@
 //! Packs bytes: compresses them and, if an earlier text is similar, stores only the difference from it. The prompts of
 //! one skill share most of their text, and the document of a result is a part of the reply that it was read from.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -132,12 +133,19 @@ pub(crate) fn unpack(bytes: Vec<u8>, size: Option<usize>, base: Option<&[u8]>) -
     // A damaged size must not allocate memory.
     let most = bytes.len().saturating_mul(MOST);
     let mut whole = Vec::with_capacity(size.min(most).saturating_add(1));
-    let mut decompress = Decompress::new(false);
-    if let Some(base) = base {
-        decompress.set_dictionary(base.get(..BASE_BYTES).unwrap_or(base)).ok()?;
-    }
-    let ended = decompress.decompress_vec(&bytes, &mut whole, FlushDecompress::Finish).ok()?;
+    let ended = DECOMPRESS.with_borrow_mut(|decompress| {
+        decompress.reset(false);
+        if let Some(base) = base {
+            decompress.set_dictionary(base.get(..BASE_BYTES).unwrap_or(base)).ok()?;
+        }
+        decompress.decompress_vec(&bytes, &mut whole, FlushDecompress::Finish).ok()
+    })?;
     (ended == Status::StreamEnd && whole.len() == size).then_some(whole)
+}
+
+thread_local! {
+    /// A log has many small facts, and a new window for each takes longer than to unpack it.
+    static DECOMPRESS: RefCell<Decompress> = RefCell::new(Decompress::new(false));
 }
 
 /// Unpacks a fact.

@@ -326,13 +326,19 @@ impl Store for SqliteStore {
     }
 
     fn read(&self, run: &RunId, from: u64) -> Result<Vec<LogEntry>, StoreFault> {
+        self.read_page(run, from, usize::MAX)
+    }
+
+    fn read_page(&self, run: &RunId, from: u64, most: usize) -> Result<Vec<LogEntry>, StoreFault> {
         let connection = self.reading();
         let number = self.number(&connection, run)?;
+        let query =
+            "SELECT key, at, v, size, body, orders FROM facts WHERE key BETWEEN ?1 AND ?2 ORDER BY key LIMIT ?3";
         let rows: Vec<FactRow> = connection
-            .prepare_cached("SELECT key, at, v, size, body, orders FROM facts WHERE key BETWEEN ?1 AND ?2 ORDER BY key")
+            .prepare_cached(query)
             .and_then(|mut statement| {
                 let (first, last) = (key_of(number, from), key_of(number, u64::MAX));
-                statement.query_map(params![first, last], FactRow::of)?.collect()
+                statement.query_map(params![first, last, length(most)], FactRow::of)?.collect()
             })
             .map_err(|e| self.fault(&e))?;
         drop(connection);

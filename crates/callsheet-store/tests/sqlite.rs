@@ -10,6 +10,7 @@ use callsheet_core::events::{self, LogEntry, VERSION};
 use callsheet_core::nouns::{BlobId, RunId, Settings};
 use callsheet_core::record::Entry;
 use callsheet_runtime::conformance::store::{World, a_killed_writer_loses_nothing, write_until_killed};
+use callsheet_runtime::driver::Session;
 use callsheet_runtime::ports::{Lock, Store, StoreFault};
 use callsheet_store::SqliteStore;
 use rusqlite::{Connection, params};
@@ -323,6 +324,25 @@ fn long_facts_are_stored_smaller() {
     assert_eq!(world.store().read(&lock.run, 1).unwrap(), [fact]);
     world.raw().execute("UPDATE facts SET size = size + 1", []).unwrap();
     assert!(matches!(store.read(&lock.run, 1), Err(StoreFault::Broken(_))));
+}
+
+#[test]
+fn a_long_log_is_folded_page_by_page() {
+    const FACTS: u64 = 2_100;
+    let world = world();
+    let lock = world.store().lock(&RunId::new("long")).unwrap();
+    let rendered = |n: u64| events::SheetRendered { hash: BlobId::of(&n.to_le_bytes()) };
+    let mut facts = vec![started(&lock.run)];
+    facts.extend((2..=FACTS).map(|n| LogEntry::new(n, n, rendered(n).into())));
+    world.store().append(&lock, &facts).unwrap();
+    let store = world.open();
+    let (run, read) = Session::view(&store, &lock.run).unwrap();
+    assert!(read == facts);
+    assert_eq!(run.last_fact(), FACTS);
+    // Facts of the last page.
+    world.raw().execute("UPDATE facts SET size = 1, body = 'x' WHERE key % 4294967296 > 2090", []).unwrap();
+    let fault = Session::view(&store, &lock.run).unwrap_err();
+    assert!(fault.to_string().contains("fact 2091 of long"), "{fault}");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The answer of a run: what a person asked for, as far as the tasks provided it.
 
+use std::collections::BTreeSet;
+
 use crate::record::Outcome;
 use crate::run::{Joined, Run, TaskRun};
 
@@ -41,13 +43,9 @@ pub fn unsupported_of_answer(run: &Run) -> Vec<&str> {
     if let Some(Joined::Answer { unsupported, .. }) = joined(run) {
         return unsupported.iter().map(String::as_str).collect();
     }
-    let mut marks: Vec<&str> = Vec::new();
-    for mark in run.results().into_iter().filter_map(TaskRun::result).flat_map(|result| &result.unsupported) {
-        if !marks.contains(&mark.as_str()) {
-            marks.push(mark);
-        }
-    }
-    marks
+    let mut known = BTreeSet::new();
+    let marks = run.results().into_iter().filter_map(TaskRun::result).flat_map(|result| &result.unsupported);
+    marks.map(String::as_str).filter(|mark| known.insert(*mark)).collect()
 }
 
 /// Several results, each under the name of its task.

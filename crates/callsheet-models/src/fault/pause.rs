@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 use std::time::{Duration, SystemTime};
 
-use regex::Regex;
+use regex::{Regex, bytes};
 use serde_json::Value;
 
 /// Headers with the rest of a limit, and the header that says when the limit is reset.
@@ -33,9 +33,10 @@ const EPOCH_SECONDS: f64 = 1e9;
 /// Larger numbers are points in time: milliseconds since 1970.
 const EPOCH_MILLIS: f64 = 1e12;
 
-static WORDS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+// Over bytes and in ASCII, because the tables of Unicode cost milliseconds, and the probe of a new server often reads an error.
+static WORDS: LazyLock<Option<bytes::Regex>> = LazyLock::new(|| {
     let time = r"(?:\d+(?:\.\d+)?\s*(?:ms|milliseconds?|hours?|h|minutes?|min|m|seconds?|secs?|s)\s*)+";
-    Regex::new(&format!(r"(?i)\b(?:again|retry|retrying|wait|available)\b[^\d\n]{{0,40}}({time})\b")).ok()
+    bytes::Regex::new(&format!(r"(?i-u)\b(?:again|retry|retrying|wait|available)\b[^\d\n]{{0,40}}({time})\b")).ok()
 });
 
 static PARTS: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -63,8 +64,8 @@ pub fn in_body(body: &str, now: SystemTime) -> Option<Duration> {
     let value = serde_json::from_str::<Value>(body).ok();
     let member = value.as_ref().and_then(|value| in_value(value, now, MAX_DEPTH));
     member.or_else(|| {
-        let found = WORDS.as_ref()?.captures(body)?;
-        time(found.get(1)?.as_str(), 1_000, now)
+        let found = WORDS.as_ref()?.captures(body.as_bytes())?;
+        time(std::str::from_utf8(found.get(1)?.as_bytes()).ok()?, 1_000, now)
     })
 }
 

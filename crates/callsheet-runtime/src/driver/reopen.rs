@@ -91,7 +91,8 @@ pub fn reopen(
     if let Some(changed) = super::notified::prompts_changed(services, session.run()) {
         session.record(services, vec![changed])?;
     }
-    session.rewrite_views(services)?;
+    session.doubt_views();
+    session.write_views_beside(services)?;
     Ok(session)
 }
 

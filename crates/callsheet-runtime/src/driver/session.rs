@@ -13,7 +13,7 @@ use crate::replay::replay;
 use crate::services::Services;
 use crate::sheetfile::{Place, sheet_text};
 
-use super::views::{TaskView, ViewWriter, Views};
+use super::views::{ViewWriter, Views};
 use super::writer::RunWriter;
 
 /// Rendering the sheet may take at most one part in this many of the time. Before a question, and at the end, it is
@@ -206,13 +206,6 @@ impl Session {
         Ok(())
     }
 
-    /// Writes all files for people, on resume.
-    pub(super) fn rewrite_views(&mut self, services: &Services) -> Result<(), DriveFault> {
-        self.run().all_tasks().map(TaskView::of).for_each(|view| view.write(services));
-        self.views.stale.note_sheet();
-        self.write_views(services)
-    }
-
     /// Records the rendering of the sheet, for a host whose log is written later than its caller goes on:
     /// [`Session::write_noted`] writes the files then. Unless somebody is asked or the run ends, this takes only its part
     /// of the time.
@@ -244,7 +237,7 @@ impl Session {
         }
     }
 
-    /// Notes that no file may have what the log says, because another process wrote the log.
+    /// Notes that the files may lack what the log says, because another process wrote the log.
     pub(super) fn doubt_views(&mut self) {
         self.views.stale.note_all(self.writer.run());
     }

@@ -192,6 +192,13 @@ pub trait Store: Send + Sync {
     /// Facts with numbers from `from` on, in order, upgraded to the newest version.
     fn read(&self, run: &RunId, from: u64) -> Result<Vec<LogEntry>, StoreFault>;
 
+    /// The first of these facts, so that they can be folded while the next ones are read. Fewer than `most` means that
+    /// there were no more.
+    fn read_page(&self, run: &RunId, from: u64, most: usize) -> Result<Vec<LogEntry>, StoreFault> {
+        let _ = most;
+        self.read(run, from)
+    }
+
     /// Leaves a message for a run. Needs no lock.
     fn post(&self, run: &RunId, message: &Posted) -> Result<(), StoreFault>;
 

@@ -28,7 +28,7 @@ pub struct Held {
     pub text: String,
 }
 
-/// Tests once and remembers the result.
+/// Tests once and remembers the result, also for later processes ([`super::remember_in`]).
 pub fn holding() -> &'static Holding {
     static HOLDING: OnceLock<Holding> = OnceLock::new();
     HOLDING.get_or_init(|| Holding { apart: apart(), writes: sandbox::writes(), reads_only: sandbox::can_only_read() })
@@ -36,6 +36,18 @@ pub fn holding() -> &'static Holding {
 
 #[cfg(target_os = "linux")]
 fn apart() -> Result<Option<PathBuf>, String> {
+    if let Some(through) = super::remembered::recall() {
+        return Ok(through);
+    }
+    let tested = tested();
+    if let Ok(through) = &tested {
+        super::remembered::keep(through.as_deref());
+    }
+    tested
+}
+
+#[cfg(target_os = "linux")]
+fn tested() -> Result<Option<PathBuf>, String> {
     let Err(why) = super::supervisor::probe(None) else { return Ok(None) };
     let Some(program) = super::bwrap::program() else { return Err(why) };
     match super::supervisor::probe(Some(&program)) {

@@ -26,6 +26,8 @@ mod processes;
 mod protected;
 mod released;
 #[cfg(target_os = "linux")]
+mod remembered;
+#[cfg(target_os = "linux")]
 mod root;
 pub(crate) mod sandbox;
 mod stream;
@@ -43,6 +45,8 @@ pub use network::is_host;
 #[cfg(target_os = "linux")]
 pub use note::set_aside_left;
 pub use process::kill_all;
+#[cfg(target_os = "linux")]
+pub use remembered::remember_in;
 #[cfg(target_os = "linux")]
 pub use supervisor::{supervise, supervise_with};
 
@@ -63,6 +67,10 @@ pub fn set_aside_left(_folder: &std::path::Path, _project: &std::path::Path) -> 
 pub fn is_host(text: &str) -> bool {
     !text.is_empty()
 }
+
+/// Where nothing is tested, there is nothing to remember.
+#[cfg(not(target_os = "linux"))]
+pub fn remember_in(_file: std::path::PathBuf) {}
 
 /// A process supervises commands only where it can adopt children, so here it does nothing.
 #[cfg(not(target_os = "linux"))]

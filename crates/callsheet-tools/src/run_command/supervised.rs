@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 use super::border::Confined;
 use super::note::set_aside_left;
 use super::process::{Bounds, End, Ended, GRACE, LAST_OUTPUT, NotRun};
+use super::remembered;
 use super::stream::Stream;
 use super::supervisor::{KILL, Order, Report, STOP};
 
@@ -74,9 +75,13 @@ pub(super) async fn run(
             (over.map_or(ended, End::Over), restored, refused, closed, lost)
         }
         Some(Report::NotStarted { os, text }) => {
+            remembered::forget();
             return Err(NotRun::Start(os.map_or_else(|| io::Error::other(text), io::Error::from_raw_os_error)));
         }
-        None => return Err(killed(bounds.confined, &mut drains).await),
+        None => {
+            remembered::forget();
+            return Err(killed(bounds.confined, &mut drains).await);
+        }
     };
     let _reaped = child.wait().await;
     let drained = async { while drains.join_next().await.is_some() {} };

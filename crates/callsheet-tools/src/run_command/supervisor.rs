@@ -41,7 +41,7 @@ const WORD: &str = "__supervise";
 /// The argument that makes it the first process in namespaces that another program created.
 const FIRST_WORD: &str = "__supervise_inside";
 /// This program, even if its file was replaced in the meantime.
-const SELF: &str = "/proc/self/exe";
+pub(super) const SELF: &str = "/proc/self/exe";
 /// Asks a command to end.
 pub(super) const STOP: u8 = b't';
 /// Ends a command at once.

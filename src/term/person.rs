@@ -256,6 +256,10 @@ pub fn gate_text(view: &GateView, colour: bool) -> Words {
         GateKind::BeforeCall { task, .. } => {
             let name = exact.show(task.as_str());
             text.push_str(&match view.also.len() {
+                0 if view.unended.is_some() => format!(
+                    "{name} started another call, which never finished and which this one may repeat, and wants to make \
+                     this call"
+                ),
                 0 if view.again => {
                     format!("{name} started this call, which never finished, and wants to make it again")
                 }
@@ -271,6 +275,9 @@ pub fn gate_text(view: &GateView, colour: bool) -> Words {
             text.push_str(":\n\n");
             if let Some(call) = &view.call {
                 text.push_str(&call_text(call, &mut exact));
+            }
+            if let Some(unended) = &view.unended {
+                text.push_str(&format!("\nThe call that never finished:\n{}", call_text(unended, &mut exact)));
             }
             for also in &view.also {
                 let name = exact.show(also.task.as_str());

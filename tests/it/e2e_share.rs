@@ -61,7 +61,7 @@ fn a_run_goes_to_another_machine_and_comes_back() {
     desk.expect(0, &["approve"]);
     desk.expect(0, &["resume"]);
     assert_eq!(desk.read("level.md"), "41 cm\n");
-    assert_eq!(desk.read(".callsheet/.gitignore"), "*\n", "as in the project where it began");
+    assert_eq!(desk.read(".callsheet/runs/.gitignore"), "*\n", "as in the project where it began");
     let unsigned = export(&desk, "unsigned.age", &["--to", &ci_reads]);
     let refused = ci.expect(2, &["import", &unsigned, "--key", &ci_key, "--trust"]);
     assert!(refused.err.contains("approvals from elsewhere"), "{}", refused.err);

@@ -212,6 +212,7 @@ mod tests {
             check: None,
             call: None,
             again: false,
+            unended: None,
             unheld: false,
             also: Vec::new(),
             directory: None,

@@ -19,11 +19,11 @@ pub fn recorded(store: &Arc<dyn Store>, found: &RunSummary) -> Result<Folded, Re
     Ok(Folded { run: run.into(), entries, broken: None })
 }
 
-/// Finds a run by a unique prefix of its name. Without a name, finds the newest suitable run. `which` describes
-/// suitable runs in messages.
+/// Finds a run by a unique prefix of its name. Without a name it is the newest run, for every command, so that nobody
+/// approves or resumes another run than the one that was shown. `which` describes suitable runs in messages.
 ///
 /// # Errors
-/// No run or several runs are suitable.
+/// No run or several runs are suitable, or the newest one is not.
 pub fn find_run(
     store: &Arc<dyn Store>,
     asked: Option<&str>,
@@ -36,10 +36,20 @@ pub fn find_run(
         if runs.is_empty() {
             return Err(Refusal::usage("there are no runs here yet", "`callsheet run \"…\"` starts one"));
         }
-        return runs
-            .into_iter()
-            .find(fits)
-            .ok_or_else(|| Refusal::usage(format!("there is no {} here", kind()), "`callsheet runs` lists all runs"));
+        let Some(found) = runs.iter().position(fits) else {
+            return Err(Refusal::usage(format!("there is no {} here", kind()), "`callsheet runs` lists all runs"));
+        };
+        let mut runs = runs.into_iter();
+        let (Some(newest), earlier) = (runs.next(), found.checked_sub(1).and_then(|n| runs.nth(n))) else {
+            return Err(Refusal::usage("there are no runs here yet", "`callsheet run \"…\"` starts one"));
+        };
+        return match earlier {
+            None => Ok(newest),
+            Some(earlier) => Err(Refusal::usage(
+                format!("the newest run, {}, is not {which}; an earlier one is: {}", newest.run, earlier.run),
+                format!("name the run that you mean: {}", earlier.run),
+            )),
+        };
     };
     let mut found: Vec<RunSummary> = runs.iter().filter(|run| run.run.as_str() == asked).cloned().collect();
     if found.is_empty() {

@@ -31,4 +31,7 @@ pub enum ToolRecord {
     /// The run's own time was over before the call ended (spec "Templates" 9), so nothing of it counts. A resume makes
     /// the call again or, if it may not be repeated, treats it as a call that was never seen to finish.
     Cut,
+    /// The process that did a call that may not be repeated was killed, so nobody knows how far it came. A person is
+    /// asked whether it runs again.
+    Lost,
 }

@@ -9,6 +9,7 @@ use super::Run;
 use super::approval::{Approval, may_be_asked_about};
 use super::changes::SetKey;
 use super::execution::ToolState;
+use super::gates::is_equal;
 use super::next_stage::NextStage;
 use super::reject::Reject;
 use super::task::TaskRun;
@@ -48,17 +49,14 @@ impl Answers<'_> {
     pub fn ask_before_calls(&mut self) -> bool {
         let (approval, units) = (Approval(self.0), Units(self.0));
         // The changes of a template have gates of their own.
-        let asks = |task: &TaskRun| {
-            let again = approval.would_run_again(&task.task.slug);
-            let held = again || approval.holds_acts_of(task);
-            (held || self.0.setup.has_unheld_tools()) && !task.calls_template()
-        };
+        let alone = !self.0.gates.unended().is_empty() || self.0.setup.has_unheld_tools();
+        let asks = |task: &TaskRun| (alone || approval.holds_acts_of(task)) && !task.calls_template();
         let mut closed = Vec::new();
         for task in self.0.tasks.unsettled().filter(|task| task.is_executing() && asks(task)) {
             let held = approval.holds_acts_of(task);
             for run in task.runs.iter().filter(|run| !run.is_ended() && run.result().is_none()) {
                 for call in units.callable(run) {
-                    let again = approval.would_run_again(&task.task.slug);
+                    let again = approval.may_repeat(&task.task.slug, &call.call).is_some();
                     let alone = approval.needs_own_answer(&call.call.name);
                     let waits = (held || again || alone) && call.state == ToolState::Queued;
                     if waits && approval.gates_tool(&call.call.name) {
@@ -123,12 +121,19 @@ impl Answers<'_> {
         if !approved {
             return words.iter().for_each(|words| self.0.gates.refuse_words(words));
         }
-        let asks_again = self.0.tool_mut(task, run, call).is_some_and(|call| call.asks_again());
+        let is_process = self.0.tasks.get(task).is_some_and(TaskRun::is_process);
+        let Some(call) = self.0.tool_mut(task, run, call) else { return };
+        let (asks_again, call) = (call.asks_again(), call.call.clone());
         let Run { gates, operators, .. } = &mut *self.0;
         if let Some(words) = words.filter(|_| !asks_again) {
             gates.approve_words(words);
         }
-        gates.agree_to_repeat(|unended| operators.are_of_one_place(task, unended));
+        let here = |of: &Slug| operators.are_of_one_place(task, of);
+        let is_here = gates.unended().iter().any(|(of, unended)| here(of) && is_equal(&call, unended));
+        // A process makes one call, so its approval is about the one that did not end, also in other words.
+        gates.agree_to_repeat(|of, unended| {
+            is_process && here(of) || is_equal(&call, unended) && (here(of) || !is_here)
+        });
     }
 
     /// Approves the calls that wait at a gate although a person has approved their command meanwhile.

@@ -1,12 +1,13 @@
 //! What a person must approve or answer: open gates, open questions, and what waits for them (spec 2.7, 11).
 
-use crate::nouns::{ApprovalMode, ExecutionId, Slug, ToolEffect};
+use crate::nouns::{ApprovalMode, ExecutionId, Slug, ToolCall, ToolEffect};
 use crate::record::{EffectKey, Gate, GateKind};
 use crate::template::operators::Work;
 
 use super::Run;
 use super::effect::Effect;
 use super::execution::{ToolRun, ToolState};
+use super::gates::is_equal;
 use super::state::State;
 use super::task::TaskRun;
 
@@ -67,10 +68,14 @@ impl<'a> Approval<'a> {
         self.0.policy(tool).unheld
     }
 
-    /// Whether a call of the task, or of one at the same place in the tree, was started and did not end, and nobody has
-    /// approved a repetition since.
-    pub fn would_run_again(self, task: &Slug) -> bool {
-        self.0.gates.unended().any(|unended| self.0.operators.are_of_one_place(task, unended))
+    /// The call that this one may repeat: one that was started and did not end, and whose repetition nobody has approved
+    /// since. An equal call counts wherever it was made. Any call of the same task, or of one at the same place in the
+    /// tree, counts too, because a task that begins again may ask for the same in other words.
+    pub fn may_repeat(self, task: &Slug, call: &ToolCall) -> Option<&'a ToolCall> {
+        let unended = self.0.gates.unended();
+        let equal = unended.iter().find(|(_, other)| is_equal(call, other));
+        let here = || unended.iter().find(|(of, _)| self.0.operators.are_of_one_place(task, of));
+        equal.or_else(here).map(|(_, other)| other)
     }
 
     /// The command of a template's process, including the files that are written for it. An approval is valid for the

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::nouns::{ApprovalMode, Slug};
+use crate::nouns::{ApprovalMode, Slug, ToolCall};
 use crate::record::{Gate, GateKind};
 
 use super::task::TaskRun;
@@ -18,8 +18,9 @@ pub(super) struct Gates {
     approves_all: bool,
     /// The commands of processes that a person approved.
     approved_words: BTreeSet<String>,
-    /// The tasks of processes that were started and did not end, and whose repetition nobody has approved.
-    unended: BTreeSet<Slug>,
+    /// The calls that may not be repeated, were started and did not end, with their tasks. Nobody has approved their
+    /// repetition.
+    unended: Vec<(Slug, ToolCall)>,
 }
 
 impl Gates {
@@ -82,18 +83,21 @@ impl Gates {
     }
 
     /// Notes that a call of the task that may not be repeated was started and did not end.
-    pub fn note_unended(&mut self, task: &Slug) {
-        self.unended.insert(task.clone());
+    pub fn note_unended(&mut self, task: &Slug, call: ToolCall) {
+        let is_known = self.unended.iter().any(|(of, other)| of == task && is_equal(&call, other));
+        if !is_known {
+            self.unended.push((task.clone(), call));
+        }
     }
 
-    /// The tasks of calls that did not end and whose repetition nobody has approved since.
-    pub fn unended(&self) -> impl Iterator<Item = &Slug> {
-        self.unended.iter()
+    /// The calls that did not end and whose repetition nobody has approved since, with their tasks.
+    pub fn unended(&self) -> &[(Slug, ToolCall)] {
+        &self.unended
     }
 
-    /// Notes that a person approved the repetition of the calls of the tasks for which `named` is true.
-    pub fn agree_to_repeat(&mut self, named: impl Fn(&Slug) -> bool) {
-        self.unended.retain(|task| !named(task));
+    /// Notes that a person approved the repetition of the calls for which `named` is true.
+    pub fn agree_to_repeat(&mut self, named: impl Fn(&Slug, &ToolCall) -> bool) {
+        self.unended.retain(|(task, call)| !named(task, call));
     }
 }
 
@@ -101,6 +105,11 @@ impl Gates {
 /// itself has its own gate.
 fn asks_each(task: &TaskRun) -> bool {
     !task.task.approval && task.skill.as_ref().is_some_and(|skill| skill.asks_each)
+}
+
+/// Whether two calls would do the same.
+pub(super) fn is_equal(one: &ToolCall, other: &ToolCall) -> bool {
+    one.name == other.name && one.arguments == other.arguments
 }
 
 /// Whether the gate asks about a call or a change set of the task.

@@ -117,11 +117,12 @@ impl Resume<'_> {
     }
 
     /// Interrupts a call: a person is asked whether it runs again, also if its task begins again before the answer.
-    fn interrupt(&mut self, slug: &Slug, run: &ExecutionId, id: &str) {
-        self.0.gates.note_unended(slug);
+    pub fn interrupt(&mut self, slug: &Slug, run: &ExecutionId, id: &str) {
         let gate = self.0.gates.next();
         if let Some(call) = self.0.tool_mut(slug, run, id) {
             call.state = ToolState::Gated { gate, again: true };
+            let call = call.call.clone();
+            self.0.gates.note_unended(slug, call);
         }
     }
 

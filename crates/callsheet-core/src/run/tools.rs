@@ -8,6 +8,7 @@ use super::approval::Approval;
 use super::changes::SetSource;
 use super::changing::Changing;
 use super::execution::{PersonAnswer, ToolOutput, ToolState};
+use super::resume::Resume;
 
 /// Applies the results of tool calls.
 pub(super) struct ToolResults<'a>(pub &'a mut Run);
@@ -22,8 +23,10 @@ impl ToolResults<'_> {
                 tool.pictures.clone_from(pictures);
             }
         }
-        if *record == ToolRecord::Cut {
-            return self.cut(task, run, call);
+        match record {
+            ToolRecord::Cut => return self.cut(task, run, call),
+            ToolRecord::Lost => return self.lost(task, run, call),
+            _ => {}
         }
         if !matches!(record, ToolRecord::Midway(_)) {
             self.0.calls.note_tool();
@@ -39,7 +42,7 @@ impl ToolResults<'_> {
                 let source = SetSource::Call(call.to_owned());
                 ToolState::Staged(Changing(self.0).stage(task, run, source, changes.clone()))
             }
-            ToolRecord::Cut => return,
+            ToolRecord::Cut | ToolRecord::Lost => return,
         };
         if let Some(tool) = self.0.tool_mut(task, run, call) {
             tool.state = state;
@@ -60,6 +63,12 @@ impl ToolResults<'_> {
         if let Some(tool) = self.0.tool_mut(task, run, call) {
             tool.cut();
         }
+    }
+
+    /// Asks a person whether the call runs again.
+    fn lost(&mut self, task: &Slug, run: &ExecutionId, call: &str) {
+        self.note_change(task, run, call);
+        Resume(self.0).interrupt(task, run, call);
     }
 
     pub fn answered(&mut self, key: &EffectKey, answer: PersonAnswer) {

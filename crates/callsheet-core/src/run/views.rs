@@ -13,6 +13,7 @@ use super::effect::Effect;
 use super::execution::Execution;
 use super::explain::{Explainer, Why};
 use super::failure::Cause;
+use super::gates::is_equal;
 use super::mounts::failed_calls;
 use super::operators::{EditedTasks, NodeInstance, Redo, TreeQuery, limit_of_error};
 use super::reject::Reject;
@@ -83,6 +84,13 @@ impl Run {
         let GateKind::BeforeCall { task, run, call } = &gate.kind else { return false };
         let call = self.task(task).and_then(|task| task.run(run)?.call(call));
         call.is_some_and(|call| call.asks_again() || Approval(self).needs_own_answer(&call.call.name))
+    }
+
+    /// The call that never finished, if the gate asks about another call because it may repeat that one.
+    pub fn repeats_another(&self, gate: &Gate) -> Option<&ToolCall> {
+        let GateKind::BeforeCall { task, run, call } = &gate.kind else { return None };
+        let call = self.task(task)?.run(run)?.call(call).filter(|call| call.asks_again())?;
+        Approval(self).may_repeat(task, &call.call).filter(|unended| !is_equal(unended, &call.call))
     }
 
     /// The other open gates before calls of the same tool by the same template node, in the order in which they were

@@ -151,8 +151,10 @@ struct Approval {
     directory: Option<String>,
     /// Equal calls, each with its own approval.
     also: Value,
-    /// Whether the call was made before, but its process was killed before the call ended.
+    /// Whether the call, or another one that it may repeat, was started and never finished.
     again: bool,
+    /// That other call.
+    unended: Value,
     /// Whether this machine cannot confine the call to what is approved.
     not_confined: bool,
 }
@@ -174,6 +176,7 @@ impl Approval {
             directory: view.directory.clone(),
             also: json!(view.also),
             again: view.again,
+            unended: json!(view.unended),
             not_confined: view.unheld,
         }
     }

@@ -71,6 +71,7 @@ pub fn gate_view(store: &dyn Store, project: &Path, run: &Run, gate: &Gate) -> R
         check: None,
         call: None,
         again: false,
+        unended: None,
         unheld: false,
         also: Vec::new(),
         directory: None,
@@ -97,6 +98,7 @@ pub fn gate_view(store: &dyn Store, project: &Path, run: &Run, gate: &Gate) -> R
             let call = exec.and_then(|exec| exec.call(call));
             view.again = call.is_some_and(|call| call.asks_again());
             view.unheld = call.is_some_and(|call| run.policy(&call.call.name).unheld);
+            view.unended = run.repeats_another(gate).cloned();
             view.call = call.map(|call| call.call.clone());
             view.also = run.equal_calls(gate).into_iter().filter_map(|gate| equal_call(run, gate)).collect();
             view.directory = Some(project.display().to_string());

@@ -80,7 +80,7 @@ async fn asked(
         Ok(ToolOutcome::Pictures(..) | ToolOutcome::Changes(_) | ToolOutcome::Question(_) | ToolOutcome::Midway(_)) => {
             Err("it gave no output".to_owned())
         }
-        Err(fault @ (ToolFault::Cancelled | ToolFault::Defect(_) | ToolFault::Told { .. })) => Err(fault.to_string()),
+        Err(fault) => Err(fault.to_string()),
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use callsheet_core::evaluate::ProcessReport;
 use callsheet_core::events;
 use callsheet_core::fence::fence;
-use callsheet_core::nouns::{Picture, Slug, ToolCall, ToolEffect};
+use callsheet_core::nouns::{Picture, RepeatClass, Slug, ToolCall, ToolEffect};
 use callsheet_core::prompt::Note;
 use callsheet_core::record::{EffectKey, ToolRecord};
 use callsheet_core::run::{Effect, PersonAnswer, Run, TaskRun};
@@ -49,6 +49,7 @@ pub(crate) fn run(work: Work, run: &Run, effect: Effect) -> EffectFuture {
         let refusal = if answer.is_some() { None } else { refused(&work, &task, &call, refusal).await };
         let (begun, started) = (work.services.clock.now_ms(), Instant::now());
         let timeout = Duration::from_millis(deadline_ms);
+        let mut lost = false;
         let outcome = match (refusal, tool) {
             (Some(refusal), _) => ToolOutcome::Failed(refusal),
             (None, None) => return Err(DriveFault::defect("an allowed tool is not registered")),
@@ -68,6 +69,7 @@ pub(crate) fn run(work: Work, run: &Run, effect: Effect) -> EffectFuture {
                     None => tool.run(&call.arguments, &context).await,
                     Some(answer) => go_on(&work.services, &key, answer, &context).await?,
                 };
+                lost = matches!(made, Err(ToolFault::Lost(_))) && tool.spec().repeat == RepeatClass::Once;
                 let made = settled(&work.services, &task, &call, made);
                 if let Some(watch) = watch {
                     watch.settle(&work.services);
@@ -81,6 +83,7 @@ pub(crate) fn run(work: Work, run: &Run, effect: Effect) -> EffectFuture {
         let ms = work.services.clock.now_ms().saturating_sub(begun);
         tracing::info!(tool = call.name, ms, how = outcome.name(), "a tool was called");
         let record = match outcome {
+            _ if lost => ToolRecord::Lost,
             cut if of_run && is_cut(&cut, is_process, started.elapsed() >= timeout) => ToolRecord::Cut,
             outcome => recorded(&work.services, key, outcome, &shown)?,
         };
@@ -177,7 +180,7 @@ fn settled(
             services.notice(&format!("{task}: {person}"));
             Some(ToolOutcome::Failed(model))
         }
-        Err(fault @ ToolFault::Defect(_)) => {
+        Err(fault @ (ToolFault::Defect(_) | ToolFault::Lost(_))) => {
             tracing::error!(tool = call.name, %fault, "a tool is broken");
             services.notice(&format!("{task}: {}: {fault}", call.name));
             Some(ToolOutcome::Failed(Note::ToolDefect.fill(&[("tool", &call.name)])))

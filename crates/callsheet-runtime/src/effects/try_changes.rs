@@ -51,7 +51,7 @@ pub(crate) fn check(work: Work, run: &Run, effect: Effect) -> EffectFuture {
                 return Err(DriveFault::defect("a check gave no output"));
             }
             Err(ToolFault::Cancelled) => return Ok(EffectResult::Events(Vec::new())),
-            Err(fault @ (ToolFault::Defect(_) | ToolFault::Told { .. })) => (CheckEnd::NotRun, fault.to_string()),
+            Err(fault) => (CheckEnd::NotRun, fault.to_string()),
         };
         let ms = services.clock.now_ms().saturating_sub(begun);
         let issues = if end == CheckEnd::Failed { vec![check_issue(&name, &output)] } else { Vec::new() };

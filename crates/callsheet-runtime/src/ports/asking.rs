@@ -61,9 +61,12 @@ pub struct GateView {
     pub check: Option<CheckView>,
     /// The call, for before-call.
     pub call: Option<ToolCall>,
-    /// Whether the call was made before, and its process was killed before it ended.
+    /// Whether the call, or another one that it may repeat, was started and never finished.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub again: bool,
+    /// The call that never finished, if the gate asks about another one that may repeat it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unended: Option<ToolCall>,
     /// Whether nothing on this machine confines the call to what is approved.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unheld: bool,

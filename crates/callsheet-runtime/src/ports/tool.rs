@@ -80,6 +80,9 @@ pub enum ToolFault {
         /// What the model reads.
         model: String,
     },
+    /// What did the call was killed, so nobody knows how far it came.
+    #[error("{0}")]
+    Lost(String),
     /// Our own fault.
     #[error("tool defect: {0}")]
     Defect(String),

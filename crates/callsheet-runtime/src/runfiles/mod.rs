@@ -81,11 +81,9 @@ impl RunFiles {
     /// # Errors
     /// The system's reason.
     pub fn create(&self) -> Result<(), RunFileFault> {
-        for folder in [".callsheet", ".callsheet/runs"] {
-            let outer = self.folder.at(PathBuf::from(folder));
-            if outer.read(".gitignore")?.is_none() {
-                outer.write(".gitignore", b"*\n", false)?;
-            }
+        let outer = self.folder.at(PathBuf::from(".callsheet/runs"));
+        if outer.read(".gitignore")?.is_none() {
+            outer.write(".gitignore", b"*\n", false)?;
         }
         self.folder.create()
     }

@@ -50,10 +50,10 @@ fn files_are_written_whole_under_the_run_directory() {
         ]
     );
     assert_eq!(project.text(".callsheet/runs/.gitignore").unwrap(), "*\n");
-    assert_eq!(project.text(".callsheet/.gitignore").unwrap(), "*\n");
-    std::fs::write(project.path(".callsheet/.gitignore"), "*\n!config.toml\n").unwrap();
+    assert!(project.text(".callsheet/.gitignore").is_none(), "what people write there is committed");
+    std::fs::write(project.path(".callsheet/runs/.gitignore"), "*.txt\n").unwrap();
     files.create().unwrap();
-    assert_eq!(project.text(".callsheet/.gitignore").unwrap(), "*\n!config.toml\n", "a person's rule is kept");
+    assert_eq!(project.text(".callsheet/runs/.gitignore").unwrap(), "*.txt\n", "a person's rule is kept");
 }
 
 /// covers: 10.6, 2.18

@@ -99,7 +99,7 @@ async fn killed(confined: Confined, drains: &mut JoinSet<()>) -> NotRun {
     let left = tokio::task::spawn_blocking(move || Some(set_aside_left(&notes?, &guarded?)));
     let left = left.await.ok().flatten().unwrap_or_default();
     let what = std::iter::once("the process that supervises the command was killed".to_owned()).chain(left);
-    defect(&what.collect::<Vec<_>>().join("\n"))
+    NotRun::Fault(ToolFault::Lost(what.collect::<Vec<_>>().join("\n")))
 }
 
 async fn report(incoming: OwnedReadHalf) -> Option<Report> {

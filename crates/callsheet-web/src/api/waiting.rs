@@ -48,8 +48,10 @@ pub(super) struct GateLine {
     call: Option<Value>,
     /// The folder in which the call runs.
     directory: Option<String>,
-    /// Whether the call was made before, but its process was killed before the call ended.
+    /// Whether the call, or another one that it may repeat, was started and never finished.
     again: bool,
+    /// That other call.
+    unended: Option<Value>,
     /// Whether this machine cannot confine the call to what is approved.
     not_confined: bool,
     /// Equal calls of the same tool, each with its own gate.
@@ -114,6 +116,7 @@ fn gate_line(view: &GateView) -> GateLine {
         call: view.call.as_ref().map(|call| json!(call)),
         directory: view.directory.clone(),
         again: view.again,
+        unended: view.unended.as_ref().map(|call| json!(call)),
         not_confined: view.unheld,
         also: view
             .also

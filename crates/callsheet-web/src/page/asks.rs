@@ -194,7 +194,12 @@ fn check_words(end: CheckEnd) -> &'static str {
 fn before_call(page: &RunPage<'_>, view: &GateView) -> Markup {
     html! {
         @if view.unheld { p.bad-words { (UNHELD) } }
-        @if view.again { p.bad-words { "This call was made before, and its process was stopped before it ended." } }
+        @if let Some(unended) = &view.unended {
+            p.bad-words { "This call may repeat another one, which was started and never finished:" }
+            pre.text { (visible(&unended.name)) " " (arguments(&unended.arguments)) }
+        } @else if view.again {
+            p.bad-words { "This call was started before and never finished." }
+        }
         @if let Some(call) = &view.call {
             p { "Tool " strong.mono { (visible(&call.name)) } }
             pre.text { (arguments(&call.arguments)) }

@@ -421,6 +421,7 @@ impl Player {
             "question" => ToolRecord::Question(tail.to_owned()),
             "midway" => ToolRecord::Midway(tail.to_owned()),
             "cut" => ToolRecord::Cut,
+            "lost" => ToolRecord::Lost,
             _ => panic!("no tool record {kind}"),
         };
         self.pass_time(500);

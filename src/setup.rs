@@ -88,7 +88,7 @@ impl Setup {
         // A message about an invalid configuration may contain a key, too.
         keep_secret(secrets(&BTreeMap::new()));
         let config = Config::load(&sources, Some(&folders)).map_err(config_failure)?;
-        let log = cli.log.clone().or_else(|| config.text("log.file").map(crate::wiring::from_home));
+        let log = cli.log.clone().or_else(|| crate::log::configured(&config));
         if let Some(log) = log {
             crate::log::begin(&log)?;
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use callsheet_app::{Arrival, Order, Receipt, RunCommand, RunControl, WordCount};
+use callsheet_app::{Arrival, Order, Receipt, RunCommand, RunControl, WordCount, settled};
 use callsheet_core::nouns::RunId;
 use callsheet_core::record::{AnsweredBy, Outcome};
 use callsheet_runtime::driver::ResumeKind;
@@ -20,9 +20,10 @@ fn waiting(setup: &Setup, run: Option<&str>) -> Result<RunId, Failure> {
     Ok(find_run(&setup.existing_store()?, run, waits, "waiting")?.run)
 }
 
-/// Gives a command from the command line.
+/// Gives a command from the command line. Waits until an answer is recorded.
 pub(super) fn order(setup: &Setup, run: &RunId, command: RunCommand) -> Result<Receipt, Failure> {
-    Ok(setup.runs().order(run, &Order::new(AnsweredBy::Command, command)?)?)
+    let (runs, order) = (setup.runs(), Order::new(AnsweredBy::Command, command)?);
+    Ok(settled(&runs, &order, runs.order(run, &order)?)?)
 }
 
 /// Prints the outcome of a command.

@@ -1,5 +1,5 @@
-//! The limit on what all runs of a project may cost within 24 hours (spec 12.10). When a run starts or is resumed, its
-//! own limit is lowered to what the other runs leave.
+//! The limit on what all runs of a project may cost within 24 hours (spec 12.10). When a run starts or is resumed, it
+//! may cost what the other runs leave.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::setup::{Setup, store_failure};
 use super::front::Front;
 
 /// The key of the setting.
-const KEY: &str = "limits.day_cost_usd";
+pub(super) const KEY: &str = "limits.day_cost_usd";
 
 /// The period that counts, in milliseconds.
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
@@ -28,12 +28,7 @@ struct Spent {
     of_day: f64,
 }
 
-/// The limit for 24 hours, in US dollars.
-pub(super) fn of_day(setup: &Setup) -> Option<f64> {
-    setup.config.number(KEY)
-}
-
-/// Lowers the run's cost limit to what is left of the day's limit, and tells the person.
+/// Limits the run's cost to what is left of the day's limit, and tells the person.
 ///
 /// # Errors
 /// Nothing is left, or a record cannot be read.
@@ -44,7 +39,8 @@ pub(super) fn hold_to_day(
     run: &RunId,
     settings: &mut Settings,
 ) -> Result<(), Failure> {
-    let Some(of_day) = of_day(setup) else { return Ok(()) };
+    settings.limits.day_share_usd = None;
+    let Some(of_day) = setup.config.number(KEY) else { return Ok(()) };
     let since = SystemClock.now_ms().saturating_sub(DAY_MS);
     let mut used = 0.0;
     let mut counted = BTreeSet::new();
@@ -70,12 +66,8 @@ pub(super) fn hold_to_day(
             format!("wait, cancel a run that is in progress, or raise {KEY}"),
         ));
     }
-    // Starts from the configured limit, because the settings of a resumed run contain the lowered limit of an earlier
-    // day.
-    let given = setup.config.number("limits.max_cost_usd");
-    let most = own.whole + left;
-    settings.limits.max_cost_usd = Some(given.map_or(most, |given| given.min(most)));
-    if given.is_none_or(|given| most < given) {
+    settings.limits.day_share_usd = Some(own.whole + left);
+    if settings.limits.is_held_by_day() {
         let words = format!(
             "note: this run may cost {left:.2} US dollars more; the rest of the {of_day:.2} that {KEY} allows is used"
         );
@@ -103,9 +95,9 @@ fn costs(
                     spent.of_day += cost;
                 }
             }
-            Event::RunStarted(started) => limit = started.settings.limits.max_cost_usd,
-            Event::RunResumed(resumed) => limit = resumed.settings.limits.max_cost_usd,
-            Event::RunContinued(continued) => limit = continued.settings.limits.max_cost_usd,
+            Event::RunStarted(started) => limit = started.settings.limits.cost_usd(),
+            Event::RunResumed(resumed) => limit = resumed.settings.limits.cost_usd(),
+            Event::RunContinued(continued) => limit = continued.settings.limits.cost_usd(),
             Event::LimitRaised(raised) if raised.limit == "max_cost_usd" => limit = Some(raised.max),
             _ => {}
         }

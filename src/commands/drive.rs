@@ -34,6 +34,7 @@ use super::first_choice::first_choice;
 pub(super) use super::front::Front;
 use super::questions::how_to_answer;
 use super::raise::flag_of;
+use super::show_json::problems_json;
 use super::tree_needs::{ModelWish, model_wish};
 use super::waits::{commands, waits_text};
 
@@ -143,7 +144,7 @@ fn check_prompts(services: &Services) -> Result<(), Failure> {
 
 /// Refuses a cost limit that cannot be enforced for the model, before anything is paid.
 fn refuse_unpriced(models: &Models, settings: &Settings) -> Result<(), Failure> {
-    if settings.limits.max_cost_usd.is_none() || settings.limits.allow_unpriced {
+    if settings.limits.cost_usd().is_none() || settings.limits.allow_unpriced {
         return Ok(());
     }
     let Some(model) = models.unpriced() else { return Ok(()) };
@@ -209,7 +210,7 @@ pub(super) fn last_words(setup: &Setup, run: &RunView, id: &RunId, outcome: Outc
             "result": outcome, "run": id, "answer": answer, "join": join_json(run), "results": results_json(&host, run),
             "read_only": run.is_read_only(), "unwritten": run.unwritten(), "unchanged": run.said_unchanged(),
             "removed": run.removals(), "remarks": run.about().remarks, "files": run_folder(id), "summary": summary, "waits": gates,
-            "next": next,
+            "next": next, "problems": problems_json(run), "parts_failed": run.collected(),
         }));
     }
     tell!();
@@ -236,8 +237,8 @@ pub(super) fn last_words(setup: &Setup, run: &RunView, id: &RunId, outcome: Outc
             tell!("  {line}");
         }
     }
-    for line in run.collected() {
-        tell!("  {}", term::one_line(&line, 300));
+    for parts in run.collected() {
+        tell!("  {}", term::one_line(&parts.words(), 300));
     }
     tell_of_plan(run);
     for (task, review) in run.tasks().flat_map(|task| task.reviews().map(move |review| (task, review))) {
@@ -300,7 +301,8 @@ fn tell_next(setup: &Setup, run: &RunView, id: &RunId, outcome: Outcome) -> Resu
             tell_gates(setup, run, id)?;
         }
         Outcome::LimitReached => {
-            tell!("Next: {call} resume {id}{}", run.about().ended_by.map(flag_of).unwrap_or_default());
+            let flag = run.about().ended_by.map(|limit| flag_of(run, limit, false)).unwrap_or_default();
+            tell!("Next: {call} resume {id}{flag}");
         }
         Outcome::Incomplete => tell_of_retry(setup, run, id),
         _ if run.about().pending_follow_up.is_some() => tell_of_retry(setup, run, id),
@@ -427,9 +429,12 @@ fn tree_words(
     result: &TaskResult,
     summary: &Summary,
 ) -> Result<(), Failure> {
+    let runs = setup.runs();
+    let warnings = run.warnings_of_tree(&|blob| runs.blob(blob).ok());
     if setup.json {
         return super::print_json(&serde_json::json!({
             "result": outcome, "run": id, "task_result": result, "files": run_folder(id), "summary": summary,
+            "parts_failed": run.collected(), "warnings": warnings,
         }));
     }
     tell!();
@@ -454,11 +459,10 @@ fn tree_words(
             None => tell!("  {}", term::one_line(&error.recovery.advice, 200)),
         }
     }
-    for line in run.collected() {
-        tell!("  {}", term::one_line(&line, 300));
+    for parts in run.collected() {
+        tell!("  {}", term::one_line(&parts.words(), 300));
     }
-    let runs = setup.runs();
-    for warning in run.warnings_of_tree(&|blob| runs.blob(blob).ok()) {
+    for warning in warnings {
         tell!("  warning: {}", term::one_line(&warning, 300));
     }
     tell!("Files: {}", setup.seen_from_here(&run_folder(id)));

@@ -5,12 +5,13 @@ use std::fmt;
 
 use callsheet_core::links::link_target;
 use callsheet_core::nouns::{
-    ExecutionMode, Fragment, MergePolicy, Phase, Policy, Settings, SkillMode, SkillPolicy, Target, Task, TaskList,
+    ExecutionMode, Fragment, MergePolicy, Phase, Policy, Reference, Settings, SkillMode, SkillPolicy, Target, Task,
+    TaskList,
 };
 use callsheet_core::view::{counted, dollars, thousands};
 use callsheet_models::config::{ModelRef, Prices, Provider};
 use callsheet_runtime::paths::Workspace;
-use callsheet_runtime::references::count_items;
+use callsheet_runtime::references::{file_of_item, known_items};
 use callsheet_runtime::skills::LoadedSkills;
 use serde::Serialize;
 
@@ -60,17 +61,19 @@ impl Estimate {
             Policy::Never => false,
         };
         let mut calls = Calls { least: usize::from(iterates), most: usize::from(iterates) };
-        for task in &tasks {
-            calls.add(Calls::of(setup, task, items(setup, &tasks, task), &policy(task), settings));
+        let items = items(setup, &tasks);
+        for (task, items) in tasks.iter().zip(&items) {
+            let count = items.as_ref().map(|items| items.count);
+            calls.add(Calls::of(setup, task, count, &policy(task), settings));
         }
         if settings.join == Policy::Always && results(&tasks) > 1 {
             calls.add(Calls { least: 1, most: 1 });
         }
         let Calls { least, most } = calls;
-        let material: u64 = tasks.iter().map(|task| read_tokens(setup, task, settings)).sum();
+        let each = || tasks.iter().zip(&items).map(|(task, items)| (*task, items.as_ref()));
+        let material: u64 = each().map(|(task, items)| read_tokens(setup, task, items, settings)).sum();
         let calls = u64::try_from(least.saturating_add(most).div_ceil(2)).unwrap_or(u64::MAX);
         let (input, output) = (material.saturating_add(calls.saturating_mul(STATIC)), calls.saturating_mul(REPLY));
-        let reads = tasks.iter().flat_map(|task| &task.references).filter_map(|reference| file_of(&reference.target));
         Self {
             tasks: tasks.len(),
             sections: list.steps.len(),
@@ -83,10 +86,9 @@ impl Estimate {
                 let usage = callsheet_core::record::Usage { input, output, ..Default::default() };
                 prices.cost_usd(&usage).map(two_digits)
             }),
-            reads: reads.collect(),
-            items: tasks
-                .iter()
-                .filter_map(|task| Some((link_target(&task.source()?.target), items(setup, &tasks, task))))
+            reads: each().flat_map(|(task, items)| read_by(task, items)).collect(),
+            items: each()
+                .filter_map(|(task, items)| Some((link_target(&task.source()?.target), items.map(|items| items.count))))
                 .collect(),
         }
     }
@@ -132,15 +134,43 @@ impl Calls {
     }
 }
 
-/// The number of items a task is done for, if the sheet shows it. `tasks` are those that it can read.
-fn items(setup: &Setup, tasks: &[&Task], task: &Task) -> Option<usize> {
-    let target = &task.source()?.target;
-    if let Target::TaskOutput { slug, heading: None } = target {
-        let at = tasks.iter().position(|read| read.slug == *slug)?;
-        return items(setup, tasks.get(..at)?, tasks.get(at)?);
+/// The items for which a task is done.
+#[derive(Clone, Debug)]
+struct Items {
+    count: usize,
+    /// The files that they name.
+    files: Vec<String>,
+}
+
+/// For each task, the items for which it is done, if the sheet shows them.
+fn items(setup: &Setup, tasks: &[&Task]) -> Vec<Option<Items>> {
+    let mut known: Vec<Option<Items>> = Vec::with_capacity(tasks.len());
+    for task in tasks {
+        let items = match task.source().map(|source| &source.target) {
+            Some(Target::TaskOutput { slug, heading: None }) => {
+                let read = tasks.iter().take(known.len()).position(|read| read.slug == *slug);
+                let read = read.and_then(|at| known.get(at)?.as_ref());
+                read.map(|items| Items { count: items.count, files: Vec::new() })
+            }
+            Some(target) => Workspace::new(&setup.project, &[]).ok().and_then(|workspace| {
+                let items = known_items(target, &workspace)?.ok()?;
+                let files = items.iter().filter_map(|item| file_of_item(item, &workspace)).collect();
+                Some(Items { count: items.len(), files })
+            }),
+            None => None,
+        };
+        known.push(items);
     }
-    let workspace = Workspace::new(&setup.project, &[]).ok()?;
-    count_items(target, &workspace)?.ok()
+    known
+}
+
+/// What a task reads from the project. In place of a folder with items, these are the items.
+fn read_by(task: &Task, items: Option<&Items>) -> BTreeSet<String> {
+    let own = task.own_references().iter().filter_map(|reference| file_of(&reference.target));
+    let is_folder = |target: &&Target| matches!(target, Target::Directory(_));
+    let source = task.source().map(|source| &source.target).filter(|source| items.is_none() || !is_folder(source));
+    let files = items.into_iter().flat_map(|items| items.files.iter().cloned());
+    own.chain(source.and_then(file_of)).chain(files).collect()
 }
 
 /// The number of executions of a task, and whether they read parts of one material, as far as the sheet shows.
@@ -157,7 +187,7 @@ fn runs(setup: &Setup, task: &Task, skill: &SkillPolicy, settings: &Settings) ->
         return (1, false);
     }
     let parts = skill.execution == ExecutionMode::PerReference;
-    let apart = !parts && read_tokens(setup, task, settings) > u64::from(settings.budget.prompt);
+    let apart = !parts && read_tokens(setup, task, None, settings) > u64::from(settings.budget.prompt);
     if parts || apart { (own.len(), apart) } else { (1, false) }
 }
 
@@ -225,20 +255,26 @@ fn file_of(target: &Target) -> Option<String> {
     }
 }
 
-fn read_tokens(setup: &Setup, task: &Task, settings: &Settings) -> u64 {
+/// The number of tokens that the calls of a task read from what it links. Each item reads its file and the other links.
+fn read_tokens(setup: &Setup, task: &Task, items: Option<&Items>, settings: &Settings) -> u64 {
     let most = u64::from(settings.budget.reference);
+    let whole = |path: &str| std::fs::metadata(setup.project.join(path)).map_or(0, |file| file.len()) / BYTES;
     let one = |target: &Target| match target {
         Target::File { fragment: Some(Fragment::Lines { first, last }), .. } => {
             u64::from(last.saturating_sub(*first)).saturating_add(1).saturating_mul(LINE)
         }
-        Target::File { path, fragment } => {
-            let bytes = std::fs::metadata(setup.project.join(path)).map_or(0, |file| file.len());
-            if fragment.is_some() { (bytes / BYTES).min(PART) } else { bytes / BYTES }
-        }
+        Target::File { path, fragment: Some(_) } => whole(path).min(PART),
+        Target::File { path, fragment: None } => whole(path),
         Target::Directory(_) => most,
         _ => REPLY,
     };
-    task.references.iter().map(|reference| one(&reference.target).min(most)).sum()
+    let own = |references: &[Reference]| -> u64 {
+        references.iter().map(|reference| one(&reference.target).min(most)).fold(0, u64::saturating_add)
+    };
+    let Some(items) = items else { return own(&task.references) };
+    let files = items.files.iter().map(|path| whole(path).min(most)).fold(0, u64::saturating_add);
+    let count = u64::try_from(items.count).unwrap_or(u64::MAX);
+    own(task.own_references()).saturating_mul(count).saturating_add(files)
 }
 
 /// The prices of the executing model, if the configuration names one.

@@ -85,21 +85,28 @@ async fn wanted(setup: &Setup, arguments: &InitArgs, asks: bool) -> Result<Optio
         return had(setup, first).await;
     }
     if offers.is_empty() {
-        tell!("{}", nothing_found(&offers).what);
+        let Failure { what, advice, .. } = nothing_found(&offers);
+        tell!("{what}");
+        tell!("What you can do: {advice}.");
     } else {
         tell!("Models that you can use:");
     }
     for (number, offer) in (1..).zip(offers.iter().take(SHOWN)) {
         tell!("{number:>3}  {}  ({})", harmless(&offer.name()), harmless(&offer.why));
     }
-    let first = if offers.is_empty() { "" } else { ", Enter: 1" };
+    let question = match offers.is_empty() {
+        true => "Or name a model that you will have (PROVIDER/MODEL, Enter: stop) ",
+        false => "Which one? (its number, or PROVIDER/MODEL, Enter: 1) ",
+    };
     loop {
-        let Some(answer) = ask(&format!("Which one? (its number, or PROVIDER/MODEL{first}) ")) else { return Ok(None) };
+        let answer = ask(question).filter(|answer| !offers.is_empty() || !answer.is_empty());
+        let Some(answer) = answer else { return Ok(None) };
         let number = if answer.is_empty() { Some(1) } else { answer.parse::<usize>().ok() };
         let chosen = number.and_then(|number| offers.get(number.checked_sub(1)?));
         match (chosen, answer.parse::<ModelRef>()) {
             (Some(offer), _) => return had(setup, offer).await,
             (None, Ok(model)) => return Ok(Some(model)),
+            (None, Err(_)) if offers.is_empty() => tell!("A model is named PROVIDER/MODEL, such as ollama/qwen2.5:7b."),
             (None, Err(_)) => tell!("There is no such model in the list; another one is named PROVIDER/MODEL."),
         }
     }
@@ -128,16 +135,16 @@ fn bad_name(fault: &ModelRefError) -> Failure {
 fn nothing_found(offers: &[Offer]) -> Failure {
     let download = offers.iter().find_map(|offer| match offer.what {
         Offered::Download(row) => {
-            Some(format!(", or download {} ({}) with `callsheet model pull`", row.name, size(row)))
+            Some(format!("download {} ({}) with `callsheet model pull`; or ", row.name, size(row)))
         }
         Offered::Ready(_) => None,
     });
     let download = download.unwrap_or_default();
     Failure::new(
         Exit::Unreachable,
-        "found no model: no Ollama or llama.cpp server responds and no API key is set",
+        "found no model: no API key is set, and no Ollama or llama.cpp server here has one",
         format!(
-            "start a server or set an API key{download}, then run `callsheet init` again; `callsheet demo` needs no model"
+            "{download}with Ollama, `ollama pull qwen2.5:7b`; or start a llama.cpp server; or set an API key, such as ANTHROPIC_API_KEY. Then run `callsheet init` again. `callsheet doctor` says what was checked, and `callsheet demo` needs no model"
         ),
     )
 }

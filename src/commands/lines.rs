@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use callsheet_app::{Order, Question, RunCommand, RunControl, RunView, run_folder};
+use callsheet_app::{Order, Question, RunCommand, RunControl, RunView, run_folder, settled};
 use callsheet_core::nouns::RunId;
 use callsheet_core::record::{AnsweredBy, Gate};
 use callsheet_runtime::ports::{AskingCall, GateView, Observer, Store};
@@ -255,9 +255,13 @@ async fn at_gate(
     }
 }
 
-/// Gives a command and prints its receipt or refusal.
+/// Gives a command, waits until an answer is recorded, and prints the receipt or refusal.
 fn give(runs: &dyn RunControl, id: &RunId, command: RunCommand) -> Asked {
-    match Order::new(AnsweredBy::Terminal, command).and_then(|order| runs.order(id, &order)) {
+    let given = Order::new(AnsweredBy::Terminal, command).and_then(|order| {
+        let receipt = runs.order(id, &order)?;
+        tokio::task::block_in_place(|| settled(runs, &order, receipt))
+    });
+    match given {
         Ok(receipt) => {
             receipt.notes.iter().for_each(|note| tell!("{note}"));
             Asked::Done

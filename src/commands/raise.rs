@@ -1,6 +1,6 @@
 //! Flags that raise limits of a working run.
 
-use callsheet_app::{Limit, Receipt, RunCommand};
+use callsheet_app::{Limit, Receipt, RunCommand, RunView};
 use callsheet_core::nouns::RunId;
 
 use crate::cli::Failure;
@@ -8,6 +8,7 @@ use crate::config::Value;
 use crate::setup::Setup;
 
 use super::answer::order;
+use super::day_limit;
 
 /// The limits that can be raised in a working run.
 const RAISED: [Limit; 4] = [Limit::MaxCalls, Limit::MaxTokens, Limit::MaxCost, Limit::RunTimeout];
@@ -19,8 +20,12 @@ pub(super) fn given(setup: &Setup) -> Vec<(String, f64)> {
     RAISED.into_iter().filter_map(limit).collect()
 }
 
-/// The flag that raises a limit of the run, after a space. Empty for other limits.
-pub(super) fn flag_of(limit: Limit) -> String {
+/// The flag that raises a limit of the run, after a space. Empty for other limits. When a run is resumed, the limit of
+/// a day holds again.
+pub(super) fn flag_of(run: &RunView, limit: Limit, at_work: bool) -> String {
+    if !at_work && limit == Limit::MaxCost && run.about().settings.limits.is_held_by_day() {
+        return format!(" --set {}=N", day_limit::KEY);
+    }
     if RAISED.contains(&limit) { format!(" --set {}=N", key(limit)) } else { String::new() }
 }
 

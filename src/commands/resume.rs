@@ -13,7 +13,6 @@ use crate::library::offer;
 use crate::setup::{Setup, config_failure, find_run, recorded, store_failure};
 
 use super::answer::{order, say};
-use super::day_limit::of_day;
 use super::drive::{Front, ask_to_begin, drive_failure, last_words, prepare, to_the_end};
 use super::questions::reply_to;
 use super::raise::{given, raise, refuse_flags};
@@ -122,13 +121,13 @@ pub(super) fn resume_run(
         }
         let prepared = settings.clone();
         // The limit of a day holds whatever was recorded.
-        let held = of_day(setup).and(settings.limits.max_cost_usd);
+        let day_share_usd = settings.limits.day_share_usd;
         let follows_up = matches!(how, ResumeKind::Continue(_));
         let change = move |recorded: Settings| {
             let settings = Settings { limits: recorded.limits, ..prepared };
             // The same values were already applied to the settings above.
             let mut settings = given.over(&settings).unwrap_or(settings);
-            settings.limits.max_cost_usd = held.or(settings.limits.max_cost_usd);
+            settings.limits.day_share_usd = day_share_usd;
             settings
         };
         #[cfg(feature = "cluster")]

@@ -1,6 +1,6 @@
 //! `show --json`: prints a run as one JSON object with everything that the text form contains.
 
-use callsheet_app::{CallRecord, Review, RunView, TaskRun, answer_text, join_json, results_json, run_folder};
+use callsheet_app::{CallRecord, Problem, Review, RunView, TaskRun, answer_text, join_json, results_json, run_folder};
 use callsheet_core::record::CallKey;
 use callsheet_core::view::call_words;
 use callsheet_runtime::ports::RunSummary;
@@ -14,19 +14,17 @@ use super::show::standing;
 pub(super) fn run_json(setup: &Setup, run: &RunView, found: &RunSummary) -> Value {
     let (id, driven) = (&found.run, found.owner.is_some());
     let tasks: Vec<Value> = run.all_tasks().map(|task| task_json(run, task, driven)).collect();
-    let problems: Vec<Value> = run
-        .all_problems()
-        .map(|problem| json!({ "task": problem.task.task.slug, "message": run.problem_line(&problem) }))
-        .collect();
     let about = run.about();
     json!({
         "run": id,
         "outcome": about.outcome,
+        "driven": driven,
         "request": about.prompt,
         "follow_ups": about.follow_ups,
         "goals": about.goals.text,
         "tasks": tasks,
-        "problems": problems,
+        "problems": problems_json(run),
+        "parts_failed": run.collected(),
         "calls": run.calls().iter().map(call_json).collect::<Vec<_>>(),
         "answer": answer_text(&setup.program(), run),
         "join": join_json(run),
@@ -34,6 +32,13 @@ pub(super) fn run_json(setup: &Setup, run: &RunView, found: &RunSummary) -> Valu
         "summary": run.summary(driven),
         "files": run_folder(id),
     })
+}
+
+/// The tasks that ended without output, each with the reason.
+pub(super) fn problems_json(run: &RunView) -> Value {
+    let problem =
+        |problem: Problem<'_>| json!({ "task": problem.task.task.slug, "message": run.problem_line(&problem) });
+    run.all_problems().map(problem).collect()
 }
 
 pub(super) fn task_json(run: &RunView, task: &TaskRun, driven: bool) -> Value {
@@ -47,6 +52,8 @@ pub(super) fn task_json(run: &RunView, task: &TaskRun, driven: bool) -> Value {
         "state": standing(run, task, driven).as_str(),
         "step": step,
         "writes": task.may_change(),
+        "needs_approval": task.writer,
+        "replaced": run.is_replaced(task),
         "changed": task.changed_files(),
         "taken_back": task.taken_back_files(),
         "reviews": task.reviews().map(review_json).collect::<Vec<_>>(),
@@ -69,6 +76,7 @@ pub(super) fn call_json(call: &CallRecord) -> Value {
         "part": Some(&call.part).filter(|part| !part.is_empty()),
         "attempt": call.attempt,
         "model": call.model,
+        "reused": call.reused,
         "accepted": call.accepted,
         "repairs": call.repairs.len(),
         "issues": call.issues.len(),

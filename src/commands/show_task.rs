@@ -102,7 +102,6 @@ pub(super) fn json(store: &Arc<dyn Store>, run: &RunView, task: &TaskRun, driven
     let failure = task.failure().map(|failure| json!({ "reason": failure.reason, "issues": failure.issues }));
     let fields = [
         ("definition", json!(task.task)),
-        ("needs_approval", json!(task.writer)),
         ("executions", executions.into()),
         ("read", all_read(store, task).iter().map(Read::json).collect()),
         ("calls", calls(run, task).map(call_json).collect()),

@@ -5,7 +5,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
 
-use callsheet_core::template::{Severity, Template};
+use callsheet_core::template::{Node, Severity, Template};
 use callsheet_format::template::{
     FileReading, comment_lines, is_yaml, print_short, print_templates, read_text, short_schema,
 };
@@ -33,7 +33,7 @@ pub(super) fn fmt(setup: &Setup, arguments: &TemplateFmtArgs) -> Result<Exit, Fa
     }
     let own = if is_yaml(&file) { TemplateForm::Yaml } else { TemplateForm::Xml };
     let form = arguments.to.unwrap_or(own);
-    let printed = printed(&file, form, &reading)?;
+    let printed = printed(&file, (own, form), &reading)?;
     let comments = comment_lines(&file, &text);
     let place = if arguments.write { Some(write(path, form, &printed)?) } else { None };
     if place.is_some() {
@@ -58,10 +58,13 @@ pub(super) fn fmt(setup: &Setup, arguments: &TemplateFmtArgs) -> Result<Exit, Fa
 }
 
 /// The templates in a form, if the form preserves them.
-fn printed(file: &str, form: TemplateForm, reading: &FileReading) -> Result<String, Failure> {
-    let (text, lost) = match form {
-        TemplateForm::Yaml => print_short(&reading.templates),
-        TemplateForm::Xml => (print_templates(&reading.templates), Vec::new()),
+fn printed(file: &str, (own, form): (TemplateForm, TemplateForm), reading: &FileReading) -> Result<String, Failure> {
+    let (text, lost) = match (own, form) {
+        (_, TemplateForm::Yaml) => print_short(&reading.templates),
+        (TemplateForm::Xml, TemplateForm::Xml) => (print_templates(&reading.templates), Vec::new()),
+        (TemplateForm::Yaml, TemplateForm::Xml) => {
+            (print_templates(&with_instructions(&reading.templates)), Vec::new())
+        }
     };
     let again = read_text(name_of(form), &text);
     let equal = |again: &[Template]| again == reading.templates.as_slice();
@@ -72,6 +75,20 @@ fn printed(file: &str, form: TemplateForm, reading: &FileReading) -> Result<Stri
     let reasons: Vec<String> = lost.into_iter().chain(wrong.map(|(_, issue)| issue.message.clone())).collect();
     let what = format!("{file} can't be written in that form: {}", reasons.join("; "));
     Err(Failure::usage(what, "change that first; nothing was written"))
+}
+
+/// The same templates with what a model is asked as instructions. The short form has one text for both, and XML warns of
+/// a task that has only a description (T507).
+fn with_instructions(templates: &[Template]) -> Vec<Template> {
+    let mut templates = templates.to_vec();
+    let mut open: Vec<&mut Node> = templates.iter_mut().map(|template| &mut template.body).collect();
+    while let Some(node) = open.pop() {
+        if node.kind.is_atomic() && node.intent.instructions.is_empty() {
+            node.intent.instructions = node.intent.description.clone();
+        }
+        open.extend(node.children_mut());
+    }
+    templates
 }
 
 /// A file name with which the reader expects this form.

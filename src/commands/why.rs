@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use callsheet_app::{RunView, State, TaskRun, Why, asked_about};
+use callsheet_app::{FailedParts, Limit, RunView, State, TaskRun, Why, asked_about};
 use callsheet_core::fuzzy;
 use callsheet_core::nouns::{RunId, Slug};
 use callsheet_core::record::Outcome;
@@ -20,7 +20,7 @@ pub(super) fn why(setup: &Setup, run: &RunView, found: &RunSummary, task: Option
     let at_work = found.owner.is_some();
     for (task, why) in &tasks {
         let text = one_line(&run.why_line(task, why, at_work), 600);
-        let advice = advice(&setup.command, &found.run, task, why, at_work).filter(|_| !is_lost(run, task, why));
+        let advice = advice(&setup.command, (&found.run, run), task, why, at_work).filter(|_| !is_lost(run, task, why));
         if setup.json {
             let mut shown = serde_json::json!(why);
             shown["task"] = serde_json::json!(task);
@@ -32,11 +32,20 @@ pub(super) fn why(setup: &Setup, run: &RunView, found: &RunSummary, task: Option
             super::print(&format!("{text}{advice}\n"))?;
         }
     }
+    for parts in run.collected().into_iter().filter(|_| task.is_none()) {
+        let text = one_line(&parts.words(), 300);
+        if setup.json {
+            let FailedParts { task, parts, failed } = parts;
+            let advice = (!at_work).then(|| format!("{} retry {}", setup.command, found.run));
+            super::print_json(&serde_json::json!({
+                "why": "parts_failed", "task": task, "parts": parts, "failed": failed, "text": text, "do": advice,
+            }))?;
+        } else {
+            super::print(&format!("{text}\n"))?;
+        }
+    }
     if setup.json {
         return Ok(Exit::Complete);
-    }
-    for line in run.collected().iter().filter(|_| task.is_none()) {
-        super::print(&format!("{}\n", one_line(line, 300)))?;
     }
     if tasks.is_empty() {
         let words = match run.tasks().next() {
@@ -71,7 +80,8 @@ fn is_lost(run: &RunView, task: &Slug, why: &Why) -> bool {
 }
 
 /// What a person can do about it, as a command.
-fn advice(call: &str, run: &RunId, task: &Slug, why: &Why, at_work: bool) -> Option<String> {
+fn advice(call: &str, (run, view): (&RunId, &RunView), task: &Slug, why: &Why, at_work: bool) -> Option<String> {
+    let flag = |limit: Limit| flag_of(view, limit, at_work);
     let rests = |advice: String| (!at_work).then_some(advice);
     match why {
         Why::Gate { gate } => {
@@ -81,8 +91,8 @@ fn advice(call: &str, run: &RunId, task: &Slug, why: &Why, at_work: bool) -> Opt
         }
         Why::Question { .. } => Some(format!("{call} resume {run} --answer \"{task}=…\"")),
         // In a working run, only higher limits take effect through this command.
-        Why::Limit { limit, .. } if !at_work || !flag_of(*limit).is_empty() => {
-            Some(format!("{call} resume {run}{}", flag_of(*limit)))
+        Why::Limit { limit, .. } if !at_work || !flag(*limit).is_empty() => {
+            Some(format!("{call} resume {run}{}", flag(*limit)))
         }
         Why::Ended { state: State::Failed | State::Denied, .. } => rests(format!("{call} retry {run} {task}")),
         Why::Ended { state: State::Blocked, cause: Some(cause), .. } => rests(format!("{call} retry {run} {cause}")),

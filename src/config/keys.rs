@@ -171,7 +171,11 @@ pub const KEYS: &[Key] = &[
     own("mcp.*.read", Kind::List, "tools of the server that only read; calls of all others wait for your approval"),
     own("mcp.*.start_seconds", Kind::AtLeastOne, "seconds that the server may take to start; default 60"),
     guarded("read_roots", Kind::List, "folders outside the project that tasks may read"),
-    own("log.file", Kind::Text, "file for a log of JSON lines; CALLSHEET_LOG says what is logged; default none"),
+    own(
+        "log.file",
+        Kind::Text,
+        "file for a log of JSON lines, relative to the folder of this file; CALLSHEET_LOG says what is logged; default none",
+    ),
     own(
         "notify",
         Kind::List,
@@ -250,6 +254,7 @@ pub const KEYS: &[Key] = &[
     guarded("limits.max_turns", Kind::Count, "limit on turns of a loop task"),
     guarded("limits.max_context_fraction", Kind::Share, "share of the context window that a prompt may fill"),
     guarded("limits.max_output_bytes", Kind::Count, "limit on bytes of one reply or one process stream"),
+    guarded("limits.max_items", Kind::AtLeastOne, "limit on elements of a list that a task goes through; default 1000"),
     guarded("limits.max_calls", Kind::Count, "limit on model calls per run"),
     guarded("limits.max_tokens", Kind::Count, "limit on tokens per run, input plus output"),
     guarded("limits.max_cost_usd", Kind::Number, "limit on cost per run, in US dollars"),

@@ -142,7 +142,9 @@ fn headless_takes_a_word_or_slugs() {
 fn every_settings_key_reaches_the_settings() {
     // What is off is not written, so that old records read as they were written.
     let checks = [("*".to_owned(), vec!["true".to_owned()])].into();
-    let settings = callsheet_core::nouns::Settings { strict_subtask_context: true, checks, ..Default::default() };
+    let limits = callsheet_core::nouns::Limits { max_items: 9, ..Default::default() };
+    let settings =
+        callsheet_core::nouns::Settings { strict_subtask_context: true, checks, limits, ..Default::default() };
     let defaults = serde_json::to_value(settings).unwrap();
     for known in KEYS {
         let elsewhere = [

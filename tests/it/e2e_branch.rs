@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::support::garden::TestProject;
@@ -26,13 +26,18 @@ fn garden() -> TestProject {
     let rota: Vec<String> =
         (1..=30).map(|week| format!("week {week}: {}", if week < 10 { "Ana" } else { "Ben" })).collect();
     garden.write("rota.md", rota.join("\r\n"));
-    git(&garden, &["init", "--quiet", "--initial-branch", "main"]);
-    git(&garden, &["config", "user.name", "Ana"]);
-    git(&garden, &["config", "user.email", "ana@example.org"]);
-    git(&garden, &["config", "core.autocrlf", "false"]);
-    git(&garden, &["add", "--all"]);
-    git(&garden, &["commit", "--quiet", "--message", "The rota"]);
+    in_repository(&garden);
     garden
+}
+
+/// Makes the project a repository with one commit.
+fn in_repository(garden: &TestProject) {
+    git(garden, &["init", "--quiet", "--initial-branch", "main"]);
+    git(garden, &["config", "user.name", "Ana"]);
+    git(garden, &["config", "user.email", "ana@example.org"]);
+    git(garden, &["config", "core.autocrlf", "false"]);
+    git(garden, &["add", "--all"]);
+    git(garden, &["commit", "--quiet", "--message", "The project"]);
 }
 
 /// An approved change set is one commit with the task's words; an undo is another one. Neither contains other files.
@@ -166,4 +171,40 @@ fn a_kill_between_a_change_and_its_commit_loses_no_commit() {
     garden.expect(0, &["resume"]);
     assert_eq!(git(&garden, &["rev-list", "--count", "main..HEAD"]), "1");
     assert_eq!(git(&garden, &["diff", "HEAD", "--", "rota.md"]), "");
+}
+
+/// A command does not run on a branch to which somebody switched in the middle of the run. It has not begun then, so the
+/// resume asks nothing about it.
+///
+/// covers: 3.17
+#[test]
+fn no_command_runs_on_a_branch_to_which_somebody_switched() {
+    let call = "```json\n{\"name\": \"run_command\", \"id\": \"c1\", \"arguments\": {\"command\": [\"touch\", \"made\"]}}\n```";
+    let garden = TestProject::scripted(&format!(
+        "[[rule]]\nphase = \"refine\"\nuntil = \"switched\"\ntext = '''\n## Task\n- **What is needed** Make a file.\n## Tool Calls\n\
+         {call}\n'''\n[[rule]]\nphase = \"execute\"\ntext = '''\n## Result summary\nIt is made.\n'''\n"
+    ));
+    let task =
+        "- **Name** Try\n- **What is needed** Make a file.\n- **Skill** run_checks\n- **Expected output** A file.\n";
+    garden.write(
+        "work.md",
+        format!("## Goals / summary\nTry.\n\n**plan complete**\n## Tasks\n### Task section 1\n{task}"),
+    );
+    in_repository(&garden);
+    let run = ["run", "--sheet", "work.md", "--approval", "never", "--branch", "tries"];
+    let mut running = garden.command(&run).stderr(Stdio::piped()).spawn().unwrap();
+    while !garden.call(&["show", "--events"]).out.contains("\"started\"") {
+        assert!(running.try_wait().unwrap().is_none(), "it ended before it asked a model");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    git(&garden, &["switch", "--quiet", "main"]);
+    std::fs::write(garden.project().with_file_name("switched"), "").unwrap();
+    let ended = running.wait_with_output().unwrap();
+    let told = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(2), "{told}");
+    assert!(told.contains("not on the branch tries"), "{told}");
+    assert!(!garden.path("made").exists());
+    git(&garden, &["switch", "--quiet", "tries"]);
+    garden.expect(0, &["resume"]);
+    assert!(garden.path("made").exists());
 }

@@ -160,3 +160,29 @@ fn the_limit_of_a_day_holds_over_runs() {
     assert!(refused.err.contains("have spent or reserved 0.12 US dollars"), "{}", refused.err);
     assert!(refused.err.contains("raise limits.day_cost_usd"), "{}", refused.err);
 }
+
+/// A run that the limit of a day stops names that limit, and a resume keeps the run's own limit beside it.
+///
+/// covers: 12.10
+#[test]
+fn the_advice_after_the_limit_of_a_day_names_it() {
+    let garden = TestProject::scripted(
+        "[default]\ntext = \"## Result summary\\nRead.\"\nusage = { input = 100, output = 20, cost_usd = 0.04 }\n",
+    );
+    let task = |name: &str| {
+        format!(
+            "### Task section\n- **Name** {name}\n- **What is needed** Read {name}.\n- **Expected output** A line.\n\n"
+        )
+    };
+    let tasks: String = ["One", "Two", "Three", "Four"].map(task).concat();
+    garden.write("work.md", format!("## Goals / summary\nRead.\n\n**plan complete**\n## Tasks\n{tasks}"));
+    let run = ["run", "--sheet", "work.md", "--set", "limits.day_cost_usd=0.05", "--set", "limits.max_cost_usd=0.09"];
+    let ended = garden.expect(6, &run);
+    assert!(ended.err.contains("day_cost_usd is used up"), "{}", ended.err);
+    assert!(ended.err.contains("--set limits.day_cost_usd=N"), "{}", ended.err);
+    let why = garden.expect(0, &["show", "--why"]).out;
+    assert!(why.contains("--set limits.day_cost_usd=N"), "{why}");
+    let ended = garden.expect(6, &["resume", "--set", "limits.day_cost_usd=9"]);
+    assert!(ended.err.contains("--set limits.max_cost_usd=N"), "the run's own limit still holds: {}", ended.err);
+    garden.expect(0, &["resume", "--set", "limits.day_cost_usd=9", "--set", "limits.max_cost_usd=9"]);
+}

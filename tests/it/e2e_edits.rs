@@ -97,6 +97,32 @@ fn written_and_told() -> TestProject {
     garden
 }
 
+/// What a done task was asked with decides whether an edit asks for something else: its references and its expected
+/// output, too. All words of such an edit are in the plan, so its text is kept nowhere else.
+///
+/// covers: 2.18 edit, done-changed
+#[test]
+fn a_done_task_with_other_references_is_another_task() {
+    let garden = written_and_told();
+    let (run, shown) = (run_of(&garden), garden.run_file("sheet.md"));
+    let (head, rest) = shown.split_once("[a](water.md)").unwrap();
+    assert!(!head.contains("**Name** W"), "{shown}");
+    save(&garden, &format!("{head}[a](water.md) [b](work.md){rest}"));
+    let ended = garden.expect(3, &["resume", &run]);
+    assert!(ended.err.contains("done-changed") && ended.err.contains("1 task added, 0 changed"), "{}", ended.err);
+    assert!(states(&garden).contains(&"r-2 done".to_owned()), "{:?}", states(&garden));
+    let shown = garden.run_file("sheet.md");
+    let state = shown.find("- **State** done").unwrap();
+    let (head, rest) = shown.split_at(state);
+    let before = head.rfind("- **Expected output** ").unwrap();
+    save(&garden, &format!("{}- **Expected output** One word.\n{rest}", &head[..before]));
+    let ended = garden.expect(3, &["resume", &run]);
+    assert!(ended.err.contains("done-changed") && ended.err.contains("1 task added, 0 changed"), "{}", ended.err);
+    let kept = std::fs::read_dir(garden.run_folder()).unwrap().flatten().map(|file| file.file_name());
+    let kept: Vec<_> = kept.filter(|name| name.to_string_lossy().starts_with("sheet.edited")).collect();
+    assert!(kept.is_empty(), "{kept:?}");
+}
+
 /// covers: 2.18 edit, 6.4
 #[test]
 fn dropped_tasks_that_read_each_other_are_put_back() {

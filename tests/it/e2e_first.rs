@@ -70,6 +70,22 @@ fn init_asks_at_a_terminal() {
     assert!(config(&garden).contains("scripted:script.toml"));
 }
 
+/// Without any model at hand, a person learns how to get one, and nothing is written.
+#[cfg(not(feature = "embedded"))]
+#[test]
+fn init_without_a_model_says_how_to_get_one() {
+    let garden = TestProject::bare();
+    let mut terminal = at_terminal(garden.command(&["init"]));
+    terminal.expect("found no model").unwrap();
+    terminal.expect("ollama pull").unwrap();
+    terminal.expect("PROVIDER/MODEL, Enter: stop").unwrap();
+    terminal.send_line("7").unwrap();
+    terminal.expect("A model is named PROVIDER/MODEL").unwrap();
+    terminal.send_line("").unwrap();
+    assert!(rest(&mut terminal).contains("nothing was changed"));
+    assert!(!garden.home().join("config.toml").exists());
+}
+
 /// Fails when a prompt, a skill or the example project has changed: then `scripts/record-demo` records the calls again.
 #[test]
 fn the_demonstration_plays_from_its_recording() {

@@ -1,7 +1,7 @@
 //! Tasks of a sheet that are done for each item of a list.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use crate::support::garden::TestProject;
+use crate::support::garden::{TestProject, json_lines};
 
 const REVIEW: &str = "## Goals / summary\nOne list.\n\n**plan complete**\n## Tasks\n### Task section 1\n\
     - **Name** Review\n- **What is needed** Find the mistakes in {file}.\n- **For each** file in [Notes](notes/)ALLOW\n\
@@ -36,6 +36,10 @@ fn each_file_of_a_folder_is_a_task_and_the_results_are_joined() {
     garden.write("work.md", REVIEW.replace("ALLOW", ""));
     let checked = garden.expect(0, &["sheet", "check", "work.md"]);
     assert!(checked.err.contains("3 items in notes/") && checked.err.contains("4 calls"), "{}", checked.err);
+    assert!(checked.err.contains("reads 3 files"), "the items, not their folder: {}", checked.err);
+    let ended =
+        garden.expect(5, &["run", "--sheet", "work.md", "--set", "limits.max_items=2", "--set", "iterate=never"]);
+    assert!(ended.err.contains("contains 3 items; limits.max_items allows 2"), "{}", ended.err);
     let ended = garden.expect(0, &["run", "--sheet", "work.md"]);
     assert_eq!((ended.out.as_str(), calls(&garden)), ("Summed.\n", 4));
     let shown = garden.expect(0, &["show"]).out;
@@ -47,6 +51,10 @@ fn each_file_of_a_folder_is_a_task_and_the_results_are_joined() {
     assert_eq!(joined, "## notes/a.md\n\nTomatoes.\n\n## notes/b.md\n\nNone.\n\n## notes/sub/c.md\n\nNone.\n");
     let again = garden.expect(0, &["retry", &run_of(&garden), "review/notes-b-md"]);
     assert_eq!(calls(&garden), 5, "the item alone, whose result is the same: {}", again.err);
+    garden.expect(0, &["report", "-o", "out.html"]);
+    let html = garden.read("out.html");
+    let row = |item: &str| html.contains(&format!("href=\"#task-review/{item}\""));
+    assert!(row("notes-a-md") && row("notes-b-md-again-2") && !row("notes-b-md"), "no row of the repeated item");
     let again = garden.expect(0, &["retry", &run_of(&garden), "review"]);
     assert_eq!(calls(&garden), 8, "all items, also after one of them was asked again alone: {}", again.err);
 }
@@ -76,6 +84,14 @@ fn a_failed_item_fails_the_task_unless_failures_are_allowed() {
     let told = "review: 1 of 3 parts failed: review/notes-b-md";
     assert!(ended.err.contains(told) && ended.err.contains("Next: callsheet retry"), "{}", ended.err);
     assert!(garden.expect(0, &["show", "--why"]).out.contains(told));
+    let why = json_lines(&garden.expect(0, &["--json", "show", "--why"]).out);
+    assert_eq!(
+        (&why[0]["why"], &why[0]["failed"][0]),
+        (&"parts_failed".into(), &"review/notes-b-md".into()),
+        "{why:?}"
+    );
+    let shown = json_lines(&garden.expect(0, &["--json", "show"]).out).remove(0);
+    assert_eq!(shown["parts_failed"][0]["parts"], 3, "{shown}");
     garden.follow_text(&broken.replace("text = \"\"", "text = \"Roses.\""));
     let before = calls(&garden);
     let again = garden.expect(0, &["retry", &run_of(&garden)]);

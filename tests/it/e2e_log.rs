@@ -39,3 +39,28 @@ fn a_log_is_written_only_where_the_person_says_so() {
     assert_eq!(ended.status.code(), Some(2), "{ended:?}");
     assert!(String::from_utf8_lossy(&ended.stderr).contains("CALLSHEET_LOG is no filter"), "{ended:?}");
 }
+
+/// A path in the configuration begins at the folder of that file. A full log is put aside once, and what cannot be
+/// written is told once.
+///
+/// covers: 12.13
+#[test]
+fn a_log_is_beside_its_configuration_is_put_aside_when_full_and_its_loss_is_told() {
+    let garden = TestProject::with("follow_up");
+    let config = garden.home().join("config.toml");
+    std::fs::create_dir_all(garden.home()).unwrap();
+    let own = std::fs::read_to_string(&config).unwrap_or_default();
+    std::fs::write(&config, format!("log.file = 'here.log'\n{own}")).unwrap();
+    garden.expect(0, &["runs"]);
+    let file = garden.home().join("here.log");
+    assert_eq!(json_lines(&std::fs::read_to_string(&file).unwrap())[0]["message"], "begins");
+    std::fs::write(&file, vec![b' '; 16 * 1024 * 1024]).unwrap();
+    garden.expect(0, &["runs"]);
+    assert_eq!(std::fs::metadata(garden.home().join("here.log.1")).unwrap().len(), 16 * 1024 * 1024);
+    assert_eq!(json_lines(&std::fs::read_to_string(&file).unwrap())[0]["message"], "begins");
+    let mut run = garden.command(&["--log", "/dev/full", "run", "Who looks after the water?"]);
+    let ended = run.env("CALLSHEET_MODEL", garden.model()).output().unwrap();
+    let told = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.success(), "{told}");
+    assert_eq!(told.matches("can't write the log /dev/full, so lines of it are lost").count(), 1, "{told}");
+}

@@ -80,6 +80,26 @@ fn a_model_that_sees_gets_the_picture() {
     assert_eq!(server.calls().len(), 2, "another picture is another request");
 }
 
+/// Pictures of a folder come after its texts.
+///
+/// covers: 5.14
+#[test]
+fn a_folder_shows_its_pictures_to_a_model_that_sees() {
+    let garden = TestProject::scripted(&format!("{BLIND}[model]\nvision = true\n"));
+    garden.write("docs/a.png", DOT);
+    garden.write("docs/b.md", "A text.\n");
+    garden.write("docs/c.bin", b"\0\0");
+    garden.write("work.md", sheet(&["docs/"]));
+    garden.expect(0, RUN);
+    let prompt = garden.expect(0, &["show", "--prompt", "1"]).out;
+    let text = prompt.find("A text.").unwrap();
+    let picture = prompt.find("picture 1 of this message: PNG, 1 x 1 pixels").unwrap();
+    assert!(text < picture && !prompt.contains("picture 2"), "{prompt}");
+    let facts = garden.facts();
+    let reply = facts.iter().find(|fact| fact["event"] == "reply_received").unwrap();
+    assert_eq!(reply["pictures"].as_array().map(Vec::len), Some(1), "{reply}");
+}
+
 const BLIND: &str = "[default]\ntext = \"## Result summary\\nSeen.\"\n";
 
 /// covers: 5.14

@@ -101,6 +101,16 @@ fn fmt_turns_one_form_into_the_other() {
     garden.write("twice.xml", format!("<templates>{twice}</templates>"));
     let ended = garden.expect(2, &["template", "fmt", "twice.xml", "--to", "yaml"]);
     assert!(ended.err.contains("`b`") && ended.out.is_empty(), "{}{}", ended.out, ended.err);
+    // What a model is asked has one text in the short form; in XML it has two, and one alone is warned of.
+    let asks = "template: asks\nabout: Asks\ntasks:\n  - one:\n      ask: Name a bed.\n";
+    garden.write(".callsheet/templates/asks.yaml", asks);
+    assert!(!garden.expect(0, &["template", "check"]).out.contains("T507"));
+    let xml = garden.expect(0, &["template", "fmt", ".callsheet/templates/asks.yaml", "--to", "xml"]).out;
+    std::fs::remove_file(garden.path(".callsheet/templates/asks.yaml")).unwrap();
+    garden.write(".callsheet/templates/asks.xml", &xml);
+    let checked = garden.expect(0, &["template", "check"]);
+    assert!(!checked.out.contains("T507") && !checked.err.contains("T507"), "{}{}", checked.out, checked.err);
+    assert_eq!(garden.expect(0, &["template", "fmt", ".callsheet/templates/asks.xml", "--to", "yaml"]).out, asks);
     garden.write("bad.yaml", "template: a\nask: {{x}}\n");
     let ended = garden.expect(2, &["template", "fmt", "bad.yaml", "--to", "xml"]);
     assert!(ended.out.contains("bad.yaml:2:6: error T001") && ended.err.contains("has errors"), "{}", ended.out);

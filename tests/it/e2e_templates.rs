@@ -97,7 +97,7 @@ fn a_check_of_named_paths_reports_on_these_and_knows_the_library() {
     let ended = garden.expect(0, &["template", "check", "draft/one.xml"]);
     assert_eq!((ended.out.as_str(), ended.err.as_str()), ("", "no issues\n"));
     let ended = garden.expect(2, &["template", "check", "draft"]);
-    assert!(ended.out.starts_with("draft/two.xml:1:31: error T030 call.unknown:"), "{}", ended.out);
+    assert!(ended.out.starts_with("draft/two.xml:1:47: error T030 call.unknown:"), "{}", ended.out);
     assert_eq!(ended.out.lines().count(), 1);
     let ended = garden.expect(0, &["template", "check", ".callsheet/templates/good.xml"]);
     assert_eq!((ended.out.as_str(), ended.err.as_str()), ("", "no issues\n"));

@@ -81,18 +81,27 @@ impl Writer<'_> {
             ContentBlock::ResourceLink(link) => self.link(link),
             ContentBlock::Resource(resource) => match &resource.resource {
                 EmbeddedResourceResource::TextResourceContents(text) => self.resource(text),
-                EmbeddedResourceResource::BlobResourceContents(BlobResourceContents { uri, .. }) => {
-                    let name = self.named(uri).name;
-                    self.text.push_str(&name);
-                    self.left_out.push(format!("{name} was not attached: only text can be attached."));
-                }
+                EmbeddedResourceResource::BlobResourceContents(BlobResourceContents { uri, .. }) => self.file(uri),
                 _ => self.left_out.push("An attachment of an unknown type was left out.".to_owned()),
             },
-            ContentBlock::Image(_) => {
-                self.left_out.push("A picture was left out: only text can be attached.".to_owned())
-            }
+            ContentBlock::Image(picture) => match &picture.uri {
+                Some(uri) => self.file(uri),
+                None => self.left_out.push(
+                    "A picture was left out: only text can be attached. Save it in the project and mention its file."
+                        .to_owned(),
+                ),
+            },
             ContentBlock::Audio(_) => self.left_out.push("A sound was left out: only text can be attached.".to_owned()),
             _ => self.left_out.push("A part of the prompt has an unknown type and was left out.".to_owned()),
+        }
+    }
+
+    /// Names a file that is no text. The run reads it from the project, as it reads any picture or document.
+    fn file(&mut self, uri: &str) {
+        let Named { name, file, .. } = self.named(uri);
+        self.text.push_str(&name);
+        if file.is_none_or(|file| !file.is_file()) {
+            self.left_out.push(format!("{name} was not attached: only text and files of the project can be attached."));
         }
     }
 
@@ -220,8 +229,13 @@ mod tests {
 
     #[test]
     fn what_is_left_out_is_told() {
-        let picture = ContentBlock::Image(ImageContent::new("AAAA", "image/png"));
-        assert!(request(&[text("Look"), picture]).left_out.concat().contains("picture"));
+        let picture = ImageContent::new("AAAA", "image/png");
+        let told = request(&[text("Look"), ContentBlock::Image(picture.clone())]);
+        assert!(told.left_out.concat().contains("Save it in the project"), "{told:?}");
+        let elsewhere = ContentBlock::Image(picture.uri("file:///no/garden/shot.png".to_owned()));
+        let told = request(&[text("Look at "), elsewhere]);
+        assert_eq!(told.text, "Look at shot.png");
+        assert!(told.left_out.concat().contains("shot.png was not attached"), "no such file: {told:?}");
         let told = request(&[text("Look at "), resource("zed:///thread/1", &"x".repeat(ATTACHED + 1))]);
         assert!(told.left_out.concat().contains("too large") && told.text.len() < 100);
     }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use agent_client_protocol::v1::schema::{
     ContentBlock, CreateElicitationResponse, RequestPermissionResponse, StopReason,
 };
-use callsheet_app::{Cursor, Order, RunCommand, RunControl, Stage};
+use callsheet_app::{Cursor, Order, RunCommand, RunControl, Stage, settled};
 use callsheet_core::nouns::BlobId;
 use callsheet_core::record::{AnsweredBy, FileChange, Gate};
 use callsheet_runtime::ports::AskingCall;
@@ -497,7 +497,11 @@ impl Turn<'_> {
         let Some((run, _)) = &self.begun.work.run else { return Ok(()) };
         let order = Order::new(AnsweredBy::Editor, command).map_err(|refusal| refused(&refusal))?;
         let order = Order { revision: seen, ..order };
-        self.runs.order(run, &order).map(drop).map_err(|refusal| refused(&refusal))
+        self.runs
+            .order(run, &order)
+            .and_then(|sent| settled(&*self.runs, &order, sent))
+            .map(drop)
+            .map_err(|refusal| refused(&refusal))
     }
 }
 

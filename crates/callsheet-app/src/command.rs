@@ -1,6 +1,6 @@
 //! Commands from people to runs, as data, and their outcomes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::nouns::RunId;
 use callsheet_core::record::{AnsweredBy, OrderId};
@@ -172,6 +172,8 @@ pub enum Arrival {
         /// The process id and the host.
         owner: String,
     },
+    /// That process has recorded its effect.
+    Recorded,
     /// When the run is resumed.
     Saved,
     /// It is done.
@@ -191,21 +193,34 @@ pub struct Receipt {
     pub notes: Vec<String>,
     /// The changes that `undo` reverted.
     pub undone: Option<Undone>,
+    /// What an answer is about.
+    pub answers: Option<AnswerTo>,
+}
+
+/// What a person was asked when they answered. [`Awaited`](crate::Awaited) finds out whether the answer took effect.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnswerTo {
+    /// The end of the log at that time.
+    pub seen: Cursor,
+    /// The numbers of the gates.
+    pub gates: BTreeSet<u32>,
+    /// The question of a task.
+    pub question: Option<AskingCall>,
 }
 
 impl Receipt {
     pub(crate) fn new(run: &RunId, what: impl Into<String>, owner: Option<&String>) -> Self {
         let arrival = owner.map_or(Arrival::Saved, |owner| Arrival::Sent { owner: owner.clone() });
-        Self { run: run.clone(), what: what.into(), arrival, notes: Vec::new(), undone: None }
+        Self { run: run.clone(), what: what.into(), arrival, notes: Vec::new(), undone: None, answers: None }
     }
 
     pub(crate) fn done(run: &RunId, what: impl Into<String>) -> Self {
-        Self { run: run.clone(), what: what.into(), arrival: Arrival::Done, notes: Vec::new(), undone: None }
+        Self { arrival: Arrival::Done, ..Self::new(run, what, None) }
     }
 
     /// Whether a process that drives the run gets the command at once.
     pub fn is_sent(&self) -> bool {
-        matches!(self.arrival, Arrival::Sent { .. })
+        matches!(self.arrival, Arrival::Sent { .. } | Arrival::Recorded)
     }
 
     /// What happened, as a sentence without a full stop.
@@ -213,6 +228,7 @@ impl Receipt {
         let Self { what, run, arrival, .. } = self;
         match arrival {
             Arrival::Sent { owner } => format!("sent {what} to {run} ({owner})"),
+            Arrival::Recorded => format!("recorded {what} in {run}"),
             Arrival::Saved => format!("saved {what} for {run}; it takes effect when the run resumes"),
             Arrival::Done => what.clone(),
         }

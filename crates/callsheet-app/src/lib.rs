@@ -18,17 +18,17 @@ mod words;
 
 pub use answer::{answer_text, join_json, joined_results, results_json, run_folder};
 pub use clients::{Client, ClientRight, Clients, KnownClient};
-pub use command::{Arrival, HunkRanges, Order, Receipt, RunCommand, WordCount, new_key};
+pub use command::{AnswerTo, Arrival, HunkRanges, Order, Receipt, RunCommand, WordCount, new_key};
 pub use control::{RunControl, SheetCheck, SheetIssue, Started};
 pub use host::Host;
 pub use local::{LocalRuns, Standing, asked_about, find_run, recorded, standing, undo_lines};
 pub use naming::{new_run, run_name};
 pub use refusal::{Kind, Refusal, refuse_unmasked};
 pub use report::{omitted_rules, result_of_tree};
-pub use settled::settled;
+pub use settled::{Awaited, settled};
 pub use starter::{NewRun, RunStarter};
 pub use view::{
-    About, CallRecord, Cursor, Decided, Execution, Folded, Joined, Limit, LimitUse, Problem, Question, Review,
-    RunLines, RunView, Stage, State, TaskRun, ToolOutput, ToolRun, ToolState, Why, decisions,
+    About, CallRecord, Cursor, Decided, Execution, FailedParts, Folded, Joined, Limit, LimitUse, Problem, Question,
+    Review, RunLines, RunView, Stage, State, TaskRun, ToolOutput, ToolRun, ToolState, Why, decisions,
 };
 pub use words::{EventLine, one_line, retry_line, silent_line};

@@ -8,11 +8,12 @@ use std::sync::{Arc, OnceLock};
 use async_trait::async_trait;
 use callsheet_core::fuzzy::nearest;
 use callsheet_core::visible::visible_line;
-use callsheet_runtime::ports::{Page, ResourceFault, Resources};
+use callsheet_runtime::ports::{Page, Resource, ResourceFault, Resources};
 use rmcp::model::ResourceContents;
 use tokio::runtime::{Handle, Runtime, RuntimeFlavor};
 
 use crate::limits::RESOURCE;
+use crate::results::picture;
 use crate::server::Server;
 
 /// How many resources are named instead of one that is missing.
@@ -65,7 +66,7 @@ impl ServerResources {
 
 #[async_trait]
 impl Resources for ServerResources {
-    fn read(&self, name: &str, uri: &str) -> Result<Page, ResourceFault> {
+    fn read(&self, name: &str, uri: &str) -> Result<Resource, ResourceFault> {
         let Some(server) = self.servers.get(name).map(Arc::clone) else {
             let known = nearest(name, self.servers.keys().map(String::as_str), NAMED);
             return Err(ResourceFault::Missing(known.iter().map(|server| Self::link(server, "")).collect()));
@@ -80,7 +81,7 @@ impl Resources for ServerResources {
         };
         let broken = || ResourceFault::Unreadable("its server could not be asked".to_owned());
         match self.wait(read).ok_or_else(broken)? {
-            Ok(Ok(contents)) => page(uri, contents),
+            Ok(Ok(contents)) => content(uri, contents),
             Ok(Err(listed)) => {
                 let near = nearest(uri, listed.iter().map(String::as_str), NAMED);
                 Err(ResourceFault::Missing(near.iter().map(|uri| Self::link(name, uri)).collect()))
@@ -106,28 +107,37 @@ impl Drop for ServerResources {
     }
 }
 
-/// The text of a resource, cut like a page.
-fn page(uri: &str, contents: Vec<ResourceContents>) -> Result<Page, ResourceFault> {
+/// The text of a resource, cut like a page, or else the first picture.
+fn content(uri: &str, contents: Vec<ResourceContents>) -> Result<Resource, ResourceFault> {
     let mut found: Option<(String, String)> = None;
-    let mut other = None;
+    let (mut shown, mut other) = (None, None);
     for part in contents {
         match part {
             ResourceContents::TextResourceContents { mime_type, text, .. } => match &mut found {
                 Some((_, known)) => known.push_str(&format!("\n\n{text}")),
                 None => found = Some((mime_type.unwrap_or_else(|| "text/plain".to_owned()), text)),
             },
-            ResourceContents::BlobResourceContents { mime_type, .. } => other = Some(mime_type),
+            ResourceContents::BlobResourceContents { mime_type, blob, .. } => {
+                shown = shown.or_else(|| picture(&blob));
+                other = Some(mime_type);
+            }
             _ => {}
         }
     }
     let Some((media_type, mut text)) = found else {
+        if let Some(shown) = shown {
+            return Ok(Resource::Picture(shown));
+        }
         let kind = other.flatten().unwrap_or_else(|| "an unknown type".to_owned());
-        return Err(ResourceFault::Unreadable(format!("content of type {} is not text", visible_line(&kind))));
+        return Err(ResourceFault::Unreadable(format!(
+            "content of type {} is neither text nor a picture that can be shown",
+            visible_line(&kind)
+        )));
     };
-    let shown = text.floor_char_boundary(RESOURCE);
-    let truncated = shown < text.len();
-    text.truncate(shown);
-    Ok(Page { url: uri.to_owned(), media_type, text, truncated })
+    let most = text.floor_char_boundary(RESOURCE);
+    let truncated = most < text.len();
+    text.truncate(most);
+    Ok(Resource::Text(Page { url: uri.to_owned(), media_type, text, truncated }))
 }
 
 #[cfg(test)]
@@ -136,19 +146,30 @@ mod tests {
 
     use super::*;
 
-    fn of(contents: Value) -> Result<Page, ResourceFault> {
-        page("a://b", serde_json::from_value(contents).unwrap())
+    fn of(contents: Value) -> Result<Resource, ResourceFault> {
+        content("a://b", serde_json::from_value(contents).unwrap())
     }
 
+    fn text(contents: Value) -> Page {
+        match of(contents) {
+            Ok(Resource::Text(page)) => page,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// covers: 5.13
     #[test]
-    fn texts_are_joined_and_anything_else_is_no_text() {
+    fn texts_are_joined_and_a_picture_is_told_by_its_content() {
         let two =
-            of(json!([{"uri": "a://b", "text": "one", "mimeType": "text/markdown"}, {"uri": "a://c", "text": "two"}]));
-        let two = two.unwrap();
+            json!([{"uri": "a://b", "text": "one", "mimeType": "text/markdown"}, {"uri": "a://c", "text": "two"}]);
+        let two = text(two);
         assert_eq!((two.text.as_str(), two.media_type.as_str(), two.truncated), ("one\n\ntwo", "text/markdown", false));
-        let picture = of(json!([{"uri": "a://b", "blob": "QUJD", "mimeType": "image/png"}]));
-        assert_eq!(picture, Err(ResourceFault::Unreadable("content of type image/png is not text".to_owned())));
-        let long = of(json!([{"uri": "a://b", "text": "ä".repeat(RESOURCE)}])).unwrap();
+        let claimed = of(json!([{"uri": "a://b", "blob": "QUJD", "mimeType": "image/png"}])).unwrap_err();
+        assert!(claimed.to_string().starts_with("content of type image/png is neither text nor"), "{claimed}");
+        let dot = "R0lGODlhBQAEAIAAAA==";
+        let shown = of(json!([{"uri": "a://b", "blob": dot, "mimeType": "application/x"}])).unwrap();
+        assert!(matches!(&shown, Resource::Picture(shown) if shown.about.width == 5), "{shown:?}");
+        let long = text(json!([{"uri": "a://b", "text": "ä".repeat(RESOURCE)}]));
         assert!(long.truncated && long.text.len() <= RESOURCE);
     }
 }

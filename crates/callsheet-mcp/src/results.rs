@@ -60,22 +60,16 @@ fn unknown(block: &Value) -> String {
 fn block(block: &ContentBlock, pictures: &mut Vec<ShownPicture>) -> String {
     match block {
         ContentBlock::Text(text) => text.text.clone(),
-        ContentBlock::Image(image) => match picture(&image.data).filter(|_| pictures.len() < PICTURES) {
-            Some(shown) => {
-                let Picture { format, width, height, .. } = shown.about;
-                pictures.push(shown);
-                say("picture", &[("format", &format.name()), ("width", &width), ("height", &height)])
-            }
-            None => not_shown("picture", &image.mime_type, &image.data),
-        },
+        ContentBlock::Image(image) => {
+            shown(&image.data, pictures).unwrap_or_else(|| not_shown("picture", &image.mime_type, &image.data))
+        }
         ContentBlock::Audio(audio) => not_shown("sound", &audio.mime_type, &audio.data),
         ContentBlock::Resource(embedded) => match &embedded.resource {
             ResourceContents::TextResourceContents { uri, text, .. } => {
                 format!("{}\n{text}", say("resource", &[("name", &"resource"), ("uri", uri)]))
             }
-            ResourceContents::BlobResourceContents { mime_type, blob, .. } => {
-                not_shown("file", mime_type.as_deref().unwrap_or("unknown"), blob)
-            }
+            ResourceContents::BlobResourceContents { mime_type, blob, .. } => shown(blob, pictures)
+                .unwrap_or_else(|| not_shown("file", mime_type.as_deref().unwrap_or("unknown"), blob)),
             _ => not_shown("resource", "unknown", ""),
         },
         ContentBlock::ResourceLink(link) => say("resource", &[("name", &link.name), ("uri", &link.uri)]),
@@ -83,8 +77,16 @@ fn block(block: &ContentBlock, pictures: &mut Vec<ShownPicture>) -> String {
     }
 }
 
+/// What is said of a picture, which is added to those that a model may see. `None` if it cannot be shown.
+fn shown(data: &str, pictures: &mut Vec<ShownPicture>) -> Option<String> {
+    let shown = picture(data).filter(|_| pictures.len() < PICTURES)?;
+    let Picture { format, width, height, .. } = shown.about;
+    pictures.push(shown);
+    Some(say("picture", &[("format", &format.name()), ("width", &width), ("height", &height)]))
+}
+
 /// A picture by its content, whatever type the server claims.
-fn picture(data: &str) -> Option<ShownPicture> {
+pub(crate) fn picture(data: &str) -> Option<ShownPicture> {
     let bytes = BASE64_STANDARD.decode(data).ok()?;
     let about = picture_of(&bytes).filter(|about| !about.is_too_large())?;
     Some(ShownPicture { about, content: bytes.into() })

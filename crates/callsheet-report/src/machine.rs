@@ -34,7 +34,7 @@ struct Case {
 fn cases(runs: &dyn RunControl, driven: bool, run: &RunView, entries: &[LogEntry]) -> Vec<Case> {
     let problems: BTreeMap<&Slug, String> =
         run.all_problems().map(|problem| (&problem.task.task.slug, run.problem_line(&problem))).collect();
-    let tasks = run.all_tasks().map(|task| {
+    let tasks = run.all_tasks().filter(|task| !run.is_replaced(task)).map(|task| {
         let state = run.standing(task);
         let state = if driven { state } else { state.at_rest() };
         let verdict = match (state, problems.get(&task.task.slug)) {

@@ -43,7 +43,7 @@ fn those_that_matter(source: &Source<'_>, all: usize) -> Markup {
     let wrote = |task: &TaskRun| !task.applied.is_empty();
     let matters = |task: &&TaskRun| run.standing(task).is_problem() || wrote(task);
     let (whole, brief): (Vec<&TaskRun>, Vec<&TaskRun>) =
-        run.all_tasks().filter(|task| task.state() != State::Dropped).partition(matters);
+        run.all_tasks().filter(|task| task.state() != State::Dropped && !run.is_replaced(task)).partition(matters);
     html! {
         section {
             h2 { "Tasks" }

@@ -15,7 +15,7 @@ use callsheet_core::nouns::{Fragment, PlanPart, Reference, Slug, Target};
 use callsheet_core::symbols::{Symbol, SymbolKind};
 use callsheet_format::reading::Lookup;
 use callsheet_runtime::paths::Workspace;
-use callsheet_runtime::ports::{Fetch, FetchFault, Outline, OutlineFault, Page, ResourceFault, Resources};
+use callsheet_runtime::ports::{Fetch, FetchFault, Outline, OutlineFault, Page, Resource, ResourceFault, Resources};
 use callsheet_runtime::references::{
     Allowance, Disk, LargeFiles, Level, Output, Pages, Request, RunTexts, Sources, TaskOutput, Wanted, answer, check,
     resolve,
@@ -114,14 +114,15 @@ impl Fetch for Web {
 struct Shed(BTreeMap<String, String>, std::sync::Mutex<BTreeSet<String>>);
 
 impl Resources for Shed {
-    fn read(&self, server: &str, uri: &str) -> Result<Page, ResourceFault> {
+    fn read(&self, server: &str, uri: &str) -> Result<Resource, ResourceFault> {
         let link = format!("mcp:{server}/{uri}");
         let text = self.0.get(&link).ok_or_else(|| ResourceFault::Missing(self.0.keys().cloned().collect()))?;
         if let Some(why) = text.strip_prefix("unreadable: ") {
             return Err(ResourceFault::Unreadable(why.trim().to_owned()));
         }
         assert!(self.1.lock().unwrap().insert(link), "{uri} was read twice");
-        Ok(Page { url: uri.to_owned(), media_type: "text/markdown".to_owned(), text: text.clone(), truncated: false })
+        let (url, media_type) = (uri.to_owned(), "text/markdown".to_owned());
+        Ok(Resource::Text(Page { url, media_type, text: text.clone(), truncated: false }))
     }
 }
 

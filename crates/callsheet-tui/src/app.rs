@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use callsheet_app::{Cursor, LimitUse, RunView, Stage};
+use callsheet_app::{Awaited, Cursor, LimitUse, RunView, Stage};
 use callsheet_core::events::{self, Event};
 use callsheet_core::nouns::Slug;
 use callsheet_core::record::{CallKey, EffectKey, Gate, GateKind};
@@ -166,6 +166,8 @@ pub struct App {
     pub gates: BTreeMap<EffectKey, GateView>,
     /// The gates and questions whose answers were sent and not handled yet.
     pub sent: BTreeSet<EffectKey>,
+    /// The answers that were sent and are not recorded yet.
+    pub awaited: Vec<Awaited>,
     /// The gate or question on the screen that keys may answer.
     pub armed: Option<EffectKey>,
     /// The text that listed rows must contain.
@@ -200,6 +202,7 @@ impl Default for App {
             review: None,
             gates: BTreeMap::new(),
             sent: BTreeSet::new(),
+            awaited: Vec::new(),
             armed: None,
             filter: String::new(),
             revision: 0,
@@ -286,6 +289,17 @@ impl App {
         let asks = open.into_iter().any(|key| !former.contains(key));
         crate::tree::stay_in_sight(self);
         asks
+    }
+
+    /// Tells the person about answers that were not used, because others came first.
+    pub fn look_for_effects(&mut self, viewer: &Viewer) {
+        for answer in std::mem::take(&mut self.awaited) {
+            match viewer.is_recorded(&answer) {
+                Ok(true) => {}
+                Ok(false) => self.awaited.push(answer),
+                Err(why) => self.say(&why),
+            }
+        }
     }
 
     /// Reads the view of the gate on the screen.

@@ -221,8 +221,9 @@ fn approve(gates: Vec<u32>) -> RunCommand {
 }
 
 fn send(app: &mut App, viewer: &Viewer, ask: &Ask, command: RunCommand) {
-    match viewer.order(command) {
-        Ok(receipt) => {
+    match viewer.give(command) {
+        Ok((receipt, awaited)) => {
+            app.awaited.extend(awaited);
             app.sent.insert(ask.key.clone());
             let also = app.gates.get(&ask.key).map(|view| view.also.clone()).unwrap_or_default();
             app.sent.extend(also.into_iter().map(|also| EffectKey::Gate(also.gate)));

@@ -143,9 +143,14 @@ impl Loop {
 
     /// Reads all news.
     fn hear(&mut self) {
+        let mut records = false;
         while let Ok(news) = self.news.try_recv() {
             self.drawn = None;
+            records |= matches!(news, News::Entry(_));
             self.app.take(news);
+        }
+        if records {
+            self.app.look_for_effects(&self.viewer);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use callsheet_app::{Cursor, Order, Receipt, Refusal, RunCommand, RunControl, RunView};
+use callsheet_app::{Awaited, Cursor, Order, Receipt, Refusal, RunCommand, RunControl, RunView};
 use callsheet_core::events::LogEntry;
 use callsheet_core::nouns::{BlobId, RunId};
 use callsheet_core::record::{AnsweredBy, Gate};
@@ -82,6 +82,21 @@ impl Viewer {
     pub(crate) fn order_at(&self, revision: Option<Cursor>, command: RunCommand) -> Result<Receipt, String> {
         let order = Order::new(AnsweredBy::Terminal, command).map(|order| Order { revision, ..order });
         order.and_then(|order| self.runs.order(&self.run, &order)).map_err(|refusal| words(&refusal))
+    }
+
+    /// Gives an answer. Also returns it if it takes effect once it is recorded.
+    pub(crate) fn give(&self, command: RunCommand) -> Result<(Receipt, Option<Awaited>), String> {
+        let give = |order: Order| {
+            let receipt = self.runs.order(&self.run, &order)?;
+            let awaited = Awaited::of(&order, &receipt);
+            Ok((receipt, awaited))
+        };
+        Order::new(AnsweredBy::Terminal, command).and_then(give).map_err(|refusal| words(&refusal))
+    }
+
+    /// Whether an answer took effect. The error says why it was not used.
+    pub(crate) fn is_recorded(&self, answer: &Awaited) -> Result<bool, String> {
+        answer.look(&*self.runs).map(|receipt| receipt.is_some()).map_err(|refusal| words(&refusal))
     }
 }
 

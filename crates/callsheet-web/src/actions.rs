@@ -18,7 +18,7 @@ use crate::page::layout::Frame;
 use crate::page::run::{RunPage, View};
 use crate::page::sheet;
 use crate::server::refused;
-use callsheet_app::{Cursor, Kind, Order, Refusal, RunCommand, SheetCheck, WordCount};
+use callsheet_app::{Cursor, Kind, Order, Refusal, RunCommand, SheetCheck, WordCount, settled};
 
 /// The fields of a form, in order. A name may occur several times.
 pub(crate) struct Fields(Vec<(String, String)>);
@@ -168,9 +168,10 @@ fn verdict(fields: &Fields, gate: u32) -> Result<RunCommand, Refusal> {
     }
 }
 
-/// Gives a command. Returns the outcome in words.
+/// Gives a command, and waits until an answer is recorded. Returns the outcome in words.
 fn order(app: &Visit, id: &RunId, fields: &Fields, command: RunCommand) -> Said {
-    let receipt = app.runs.order(id, &fields.order(app, command))?;
+    let order = fields.order(app, command);
+    let receipt = settled(&*app.runs, &order, app.runs.order(id, &order)?)?;
     let notes: String = receipt.notes.iter().map(|note| format!(". {note}")).collect();
     Ok(receipt.words() + &notes)
 }

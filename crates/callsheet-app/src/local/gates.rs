@@ -12,8 +12,9 @@ use callsheet_runtime::grants::{CommandCall, CommandGrant, GrantedThing, command
 use callsheet_runtime::ports::{GateView, InboxMessage, RunSummary, Store};
 
 use super::{LocalRuns, Ordered, parts, recorded};
-use crate::command::{Receipt, RunCommand, WordCount};
+use crate::command::{AnswerTo, Receipt, RunCommand, WordCount};
 use crate::refusal::Refusal;
+use crate::view::Cursor;
 
 /// The open gates of a run, except those that opened after the person decided.
 pub(super) struct Asked {
@@ -127,7 +128,9 @@ pub(super) fn answer(runs: &Ordered<'_>, run: &RunId) -> Result<Receipt, Refusal
         1 => "the answer".to_owned(),
         several => format!("{several} answers"),
     };
-    Ok(Receipt { notes, ..Receipt::new(run, what, asked.found.owner.as_ref()) })
+    let gates = messages.iter().filter_map(InboxMessage::gate).map(|gate| gate.n).collect();
+    let answers = Some(AnswerTo { seen: Cursor(asked.run.last_fact()), gates, question: None });
+    Ok(Receipt { notes, answers, ..Receipt::new(run, what, asked.found.owner.as_ref()) })
 }
 
 fn message(gate: &Gate, answer: Answer, named: bool, by: &AnsweredBy) -> InboxMessage {

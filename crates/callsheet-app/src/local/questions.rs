@@ -1,10 +1,12 @@
 //! Answers to questions of tasks (spec "Templates" 14).
 
+use std::collections::BTreeSet;
+
 use callsheet_core::nouns::RunId;
 use callsheet_runtime::ports::{AskingCall, InboxMessage};
 
 use super::{Ordered, recorded};
-use crate::command::Receipt;
+use crate::command::{AnswerTo, Receipt};
 use crate::refusal::Refusal;
 
 pub(super) fn reply(runs: &Ordered<'_>, id: &RunId, to: &AskingCall, text: &str) -> Result<Receipt, Refusal> {
@@ -17,5 +19,6 @@ pub(super) fn reply(runs: &Ordered<'_>, id: &RunId, to: &AskingCall, text: &str)
         ));
     }
     runs.post(&store, &found, &[InboxMessage::Reply { text: text.to_owned(), to: Some(to.clone()) }])?;
-    Ok(Receipt::new(id, "the answer", found.owner.as_ref()))
+    let asked = AnswerTo { seen: run.cursor(), gates: BTreeSet::new(), question: Some(to.clone()) };
+    Ok(Receipt { answers: Some(asked), ..Receipt::new(id, "the answer", found.owner.as_ref()) })
 }

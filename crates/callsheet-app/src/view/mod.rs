@@ -34,6 +34,7 @@ pub use callsheet_core::run::{
 pub use decided::{Decided, decisions};
 pub use folded::Folded;
 pub use lines::RunLines;
+pub use of_tree::FailedParts;
 
 /// How much of a run's log was seen: the number of the last entry, or 0 for none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -128,6 +129,11 @@ impl RunView {
     /// The tasks of the templates that a listed task calls.
     pub fn tasks_below(&self, task: &Slug) -> impl Iterator<Item = &TaskRun> {
         self.run.tasks_below(task).filter(|below| !self.run.is_replaced(below))
+    }
+
+    /// Whether a later task counts in place of this one, because a person had its work repeated.
+    pub fn is_replaced(&self, task: &TaskRun) -> bool {
+        self.run.is_replaced(task)
     }
 
     /// All tasks. The tasks of a called template follow the task that calls it.

@@ -5,8 +5,28 @@ use std::collections::BTreeSet;
 use callsheet_core::nouns::{BlobId, Slug};
 use callsheet_core::run::NodeInstance;
 use callsheet_core::template::TaskResult;
+use serde::Serialize;
 
 use super::RunView;
+
+/// A task that succeeded although parts of it failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FailedParts {
+    /// The task.
+    pub task: Slug,
+    /// The number of its parts.
+    pub parts: usize,
+    /// The parts that failed.
+    pub failed: Vec<Slug>,
+}
+
+impl FailedParts {
+    /// In one line.
+    pub fn words(&self) -> String {
+        let failed: Vec<&str> = self.failed.iter().map(Slug::as_str).collect();
+        format!("{}: {} of {} parts failed: {}", self.task, failed.len(), self.parts, failed.join(", "))
+    }
+}
 
 impl RunView {
     /// The result of a template run. `blob` returns a recorded text.
@@ -30,23 +50,22 @@ impl RunView {
         told
     }
 
-    /// The tasks that succeeded although parts of them failed, one line each.
-    pub fn collected(&self) -> Vec<String> {
+    /// The tasks that succeeded although parts of them failed.
+    pub fn collected(&self) -> Vec<FailedParts> {
         let operators = self.run.operators();
         let collects = |op: &&NodeInstance| {
             let node = operators.node(op);
             let collects = node.is_some_and(|node| node.kind.operator().collects());
             collects && op.is_closed() && !op.failed()
         };
-        let line = |op: &NodeInstance| {
+        let of_op = |op: &NodeInstance| {
             let parts = || operators.children(op).filter(|part| !part.place.is_nested());
-            let failed: Vec<&str> = parts().filter(|part| part.failed()).map(|part| part.id.as_str()).collect();
+            let failed: Vec<Slug> = parts().filter(|part| part.failed()).map(|part| part.id.clone()).collect();
             let of_list = operators.lister(op).filter(|_| op.parent.is_none());
-            let name = of_list.map_or(&op.id, |caller| &caller.task);
-            let words = format!("{name}: {} of {} parts failed: {}", failed.len(), parts().count(), failed.join(", "));
-            (!failed.is_empty()).then_some(words)
+            let task = of_list.map_or(&op.id, |caller| &caller.task).clone();
+            (!failed.is_empty()).then(|| FailedParts { task, parts: parts().count(), failed })
         };
-        operators.iter().filter(collects).filter_map(line).collect()
+        operators.iter().filter(collects).filter_map(of_op).collect()
     }
 
     /// Whether a part of it failed that a person may repeat.

@@ -3,7 +3,8 @@
 
 mod stage;
 
-use callsheet_app::{Cursor, Order, Receipt, Refusal, RunCommand, RunControl};
+use callsheet_app::{Awaited, Cursor, Order, Receipt, Refusal, RunCommand, RunControl};
+use callsheet_core::events::GateAnswered;
 use callsheet_core::nouns::{ExecutionId, RunId, Slug};
 use callsheet_core::record::{Answer, AnsweredBy, Verdict};
 use callsheet_runtime::ports::{AskingCall, InboxMessage};
@@ -51,6 +52,31 @@ fn an_answer_covers_what_was_seen_and_named() {
     let later = RunCommand::Approve { gates: Vec::new(), tasks: Vec::new(), later: true, always: None };
     order(stage.runs(), later).unwrap();
     assert_eq!(answers(&stage), [(Answer::All, false)]);
+}
+
+/// Of two answers to one gate, the record says which one counts, and the other person is told.
+///
+/// covers: 11.5
+#[test]
+fn an_answer_that_another_replaces_is_told_to_whoever_gave_it() {
+    let mut stage = Stage::of(&["write-a"]);
+    let gate = stage.gate();
+    let given = |stage: &Stage, by: AnsweredBy, command: RunCommand| {
+        let order = Order::new(by, command).unwrap();
+        let receipt = stage.runs().order(&RunId::new(RUN), &order).unwrap();
+        Awaited::of(&order, &receipt).unwrap()
+    };
+    let first = given(&stage, AnsweredBy::Command, approve(&[], &[]));
+    let deny = RunCommand::Deny { gates: vec![gate], tasks: Vec::new(), because: String::new() };
+    let second = given(&stage, AnsweredBy::Page, deny);
+    assert!(first.look(stage.runs()).unwrap().is_none() && second.look(stage.runs()).unwrap().is_none());
+    let posted = stage.posted();
+    let InboxMessage::Answer { gate: Some(gate), answer, by, .. } = posted[1].message.clone() else { panic!() };
+    stage.take(&posted[1], GateAnswered { gate, answer, by }.into());
+    let lost = first.look(stage.runs()).unwrap_err();
+    assert_eq!(lost.what, "your answer was not used: approval 1 was denied on the page");
+    let counts = second.look(stage.runs()).unwrap().unwrap();
+    assert!(counts.is_sent() && counts.words().starts_with("recorded the answer in "), "{}", counts.words());
 }
 
 #[test]

@@ -46,6 +46,7 @@ pub(super) fn default_atomic() -> Template {
         auto_select: false,
         body,
         origin: Origin::default(),
+        returns_at: Spot::default(),
     }
 }
 

@@ -136,6 +136,9 @@ pub struct Limits {
     pub max_tokens: Option<u64> = None,
     /// Cost of a run, US dollars.
     pub max_cost_usd: Option<f64> = None,
+    /// Cost of the run that the limit of a day leaves (spec 12.10), US dollars.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub day_share_usd: Option<f64> = None,
     /// Whether models with an unknown price may be used under a cost limit, which cannot hold them.
     pub allow_unpriced: bool = false,
     /// Wall time of one task in seconds, without time waiting for a person.
@@ -154,6 +157,21 @@ pub struct Limits {
     /// Share of a limit at which a person is warned.
     pub warning_threshold: f64 = 0.8,
 }
+}
+
+impl Limits {
+    /// What the run may cost, US dollars: the lower one of its own limit and what the limit of a day leaves.
+    pub fn cost_usd(&self) -> Option<f64> {
+        match (self.max_cost_usd, self.day_share_usd) {
+            (Some(own), Some(day)) => Some(own.min(day)),
+            (own, day) => own.or(day),
+        }
+    }
+
+    /// Whether the limit of a day leaves less than the run's own limit.
+    pub fn is_held_by_day(&self) -> bool {
+        self.day_share_usd.is_some_and(|day| self.max_cost_usd.is_none_or(|own| day < own))
+    }
 }
 
 const DEPTH: u32 = 5;

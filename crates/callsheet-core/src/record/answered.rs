@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use super::Answer;
+
 /// Where an approval was answered.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -27,6 +29,18 @@ pub enum AnsweredBy {
     Flag,
     /// By a grant for commands of its kind (spec 11.14).
     Grant,
+}
+
+impl Answer {
+    /// The verdict in words.
+    pub fn verdict(&self) -> &'static str {
+        match self {
+            Self::All | Self::Listed => "approved",
+            Self::Each { .. } | Self::Part { .. } => "approved in part",
+            Self::Deny { .. } => "denied",
+            Self::Stop => "stopped at the gate",
+        }
+    }
 }
 
 impl AnsweredBy {

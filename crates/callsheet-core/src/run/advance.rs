@@ -155,10 +155,12 @@ impl Advancing<'_> {
         {
             let left = limits::tokens_left(run).filter(|left| limit == Limit::MaxTokens && *left > 0);
             let dollars = limits::least_cost_left(run, None).filter(|(_, left)| limit == Limit::MaxCost && *left > 0.0);
+            let of_day = limit == Limit::MaxCost && run.settings().limits.is_held_by_day();
+            let name = if of_day { "day_cost_usd" } else { limit.name() };
             let message = match (left, dollars) {
-                (Some(left), _) => format!("{} leaves {left} tokens, too few for another call", limit.name()),
-                (None, Some((_, left))) => format!("{} leaves ${left:.4}, too little for another call", limit.name()),
-                (None, None) => format!("{} is used up", limit.name()),
+                (Some(left), _) => format!("{name} leaves {left} tokens, too few for another call"),
+                (None, Some((_, left))) => format!("{name} leaves ${left:.4}, too little for another call"),
+                (None, None) => format!("{name} is used up"),
             };
             run.progress.conclude_by(limit, message);
             work = Schedule(run).work();

@@ -46,7 +46,7 @@ struct Bounds {
 fn bounds(run: &Run, holder: &Holder) -> Bounds {
     if *holder == Holder::Run {
         let limits = &run.settings().limits;
-        return Bounds { calls: Some(limits.max_calls), tokens: limits.max_tokens, cost_usd: limits.max_cost_usd };
+        return Bounds { calls: Some(limits.max_calls), tokens: limits.max_tokens, cost_usd: limits.cost_usd() };
     }
     let of = |limits: &TaskLimits| Bounds {
         calls: limits.max_calls,
@@ -381,7 +381,7 @@ pub(super) fn uses(run: &Run) -> Vec<LimitUse> {
     if let Some(max) = limits.max_tokens {
         uses.push(one(Limit::MaxTokens, number(spent.tokens()), number(max)));
     }
-    if let Some(max) = limits.max_cost_usd {
+    if let Some(max) = limits.cost_usd() {
         uses.push(one(Limit::MaxCost, spent.cost_usd, max));
     }
     if let Some(max) = limits.run_timeout_seconds {

@@ -71,7 +71,8 @@ impl Setup {
         match limit {
             "max_calls" => limits.max_calls = max as u32,
             "max_tokens" => limits.max_tokens = Some(max as u64),
-            "max_cost_usd" => limits.max_cost_usd = Some(max),
+            // A person who raises it also goes beyond what the limit of a day left.
+            "max_cost_usd" => (limits.max_cost_usd, limits.day_share_usd) = (Some(max), None),
             "run_timeout_seconds" => limits.run_timeout_seconds = Some(max as u64),
             _ => {}
         }

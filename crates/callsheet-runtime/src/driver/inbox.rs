@@ -52,20 +52,22 @@ pub(crate) fn process_messages(
     let mut rests: Vec<(Gate, Gate)> = Vec::new();
     // If several calls are equal, the answer to one closes the others.
     let open: Vec<Gate> = open_gates(session.run()).collect();
-    for Order { mut message, ids } in latest(messages) {
+    let (messages, unused) = latest(messages);
+    unused.iter().filter_map(unused_words).for_each(|words| services.notice(&words));
+    for Order { mut message, ids } in messages {
         if let InboxMessage::Edit { text } = message {
             session.take_edit(services, text, &ids)?;
             continue;
         }
         let is_list_change = changes_list(&message);
         let is_raise = matches!(message, InboxMessage::Raise { .. });
-        let left_for = gate_of(&message).cloned();
+        let left_for = message.gate().cloned();
         if let (InboxMessage::Answer { gate, .. }, Some((_, rest))) =
             (&mut message, rests.iter().rev().find(|(whole, _)| Some(whole) == left_for.as_ref()))
         {
             *gate = Some(rest.clone());
         }
-        let answered = gate_of(&message).cloned();
+        let answered = message.gate().cloned();
         let Some(events) = events_of(session.run(), services, message)? else { continue };
         let wanted = events.len().max(1);
         let taken = session.record_for(services, events, &ids)?;
@@ -110,11 +112,11 @@ struct Order {
     ids: Vec<OrderId>,
 }
 
-/// The messages that count. Of two about the same thing, the later one counts. Verdicts on named tasks count before a
-/// verdict on everything that waits, which then applies to the rest: to the other tasks of a gate, and to the other
-/// gates. Whoever sent them was told that they are saved.
-fn latest(messages: Vec<Posted>) -> Vec<Order> {
-    let mut out: Vec<Order> = Vec::new();
+/// The messages that count, and the answers that others replace. Of two about the same thing, the later one counts.
+/// Verdicts on named tasks count before a verdict on everything that waits, which then applies to the rest: to the other
+/// tasks of a gate, and to the other gates.
+fn latest(messages: Vec<Posted>) -> (Vec<Order>, Vec<InboxMessage>) {
+    let (mut out, mut unused): (Vec<Order>, Vec<InboxMessage>) = (Vec::new(), Vec::new());
     for Posted { order, message } in messages {
         let first_drop = out.iter_mut().find_map(|other| match &mut other.message {
             InboxMessage::Drop { tasks } => Some((tasks, &mut other.ids)),
@@ -125,37 +127,50 @@ fn latest(messages: Vec<Posted>) -> Vec<Order> {
             ids.extend(order);
             continue;
         }
-        let gate = gate_of(&message).cloned();
+        let gate = message.gate().cloned();
         let new = Order { message, ids: order.into_iter().collect() };
         let Some(gate) = gate else {
             out.push(new);
             continue;
         };
-        let same = |other: &Order| gate_of(&other.message) == Some(&gate);
+        let same = |other: &Order| other.message.gate() == Some(&gate);
+        let mut replace = |out: &mut Vec<Order>, is_replaced: &dyn Fn(&Order) -> bool| {
+            let replaced = out.extract_if(.., |other| is_replaced(other)).map(|other| other.message);
+            unused.extend(replaced.filter(|message| *message != new.message));
+        };
         match verdicts_of(&new.message).map(|verdicts| verdicts.keys().cloned().collect::<Vec<Slug>>()) {
             Some(named) => {
                 let others = out.iter_mut().filter(|other| same(other));
                 others.filter_map(|other| verdicts_mut(&mut other.message)).for_each(|verdicts| {
                     verdicts.retain(|slug, _| !named.contains(slug));
                 });
-                out.retain(|other| {
-                    !same(other) || verdicts_of(&other.message).is_none_or(|verdicts| !verdicts.is_empty())
-                });
+                replace(&mut out, &|other| same(other) && verdicts_of(&other.message).is_some_and(BTreeMap::is_empty));
                 let of_all = out.iter().position(|other| same(other) && verdicts_of(&other.message).is_none());
                 out.insert(of_all.unwrap_or(out.len()), new);
             }
             None if names_all(&new.message) => {
-                out.retain(|other| !same(other));
+                replace(&mut out, &same);
                 out.push(new);
             }
-            None if out.iter().any(|other| same(other) && names_all(&other.message)) => {}
+            None if out.iter().any(|other| same(other) && names_all(&other.message)) => unused.push(new.message),
             None => {
-                out.retain(|other| !same(other) || verdicts_of(&other.message).is_some());
+                replace(&mut out, &|other| same(other) && verdicts_of(&other.message).is_none());
                 out.push(new);
             }
         }
     }
-    out
+    (out, unused)
+}
+
+/// What the person learns about an answer that another one replaces.
+fn unused_words(message: &InboxMessage) -> Option<String> {
+    let (gate, verdict, by) = match message {
+        InboxMessage::Answer { gate: Some(gate), answer, by, .. } => (gate, answer.verdict(), by),
+        InboxMessage::Part { gate: Some(gate), by, .. } => (gate, "approved in part", by),
+        _ => return None,
+    };
+    let by = by.as_ref().map(|by| format!(" {}", by.words())).unwrap_or_default();
+    Some(format!("note: of several answers to approval {}, one was not used: {verdict}{by}", gate.n))
 }
 
 /// Whether a message covers everything that a gate asks about, and nothing else. Hunks belong to one change.
@@ -185,13 +200,6 @@ fn rest_of(run: &Run, answered: &Gate) -> Option<Gate> {
         GateKind::BeforeRun(rest) => open.n > answered.n && rest.iter().all(|slug| tasks.contains(slug)),
         _ => false,
     })
-}
-
-fn gate_of(message: &InboxMessage) -> Option<&Gate> {
-    match message {
-        InboxMessage::Answer { gate, .. } | InboxMessage::Part { gate, .. } => gate.as_ref(),
-        _ => None,
-    }
 }
 
 /// The events of a message. `None` if the reason why it has none was already reported.

@@ -38,15 +38,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use callsheet_core::events::{self, Event};
+use callsheet_core::nouns::Slug;
 use callsheet_core::record::{EffectKey, Outcome};
-use callsheet_core::run::{Effect, Run};
+use callsheet_core::run::{Effect, Run, TaskRun};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::branch::Commits;
+use crate::branch::{Commits, refuse_elsewhere};
 use crate::effects::{Completion, EffectResult, Kept, Work, perform, perform_quick};
-use crate::fault::DriveFault;
+use crate::fault::{DriveFault, InputFault};
 use crate::services::{HookPoint, Services};
 use crate::sheetfile::sheet_text;
 
@@ -245,6 +246,7 @@ impl Driver {
 
     /// Starts effects once their starts are on disk.
     fn start_all(&mut self, fresh: Vec<Effect>) -> Result<(), DriveFault> {
+        self.stay_on_branch(&fresh)?;
         let prompts = notified::prompts_used(&self.services, self.session.run(), &fresh);
         let started = fresh.iter().map(Effect::started);
         let started = prompts.into_iter().chain(started).collect();
@@ -258,6 +260,23 @@ impl Driver {
             self.start(effect);
         }
         Ok(())
+    }
+
+    /// Starts no command and no change while another branch is checked out than the one on which the run works. Nothing
+    /// of the command is recorded then, so a resume need not ask whether it was interrupted.
+    fn stay_on_branch(&self, fresh: &[Effect]) -> Result<(), DriveFault> {
+        let run = self.session.run();
+        let Some(branch) = &run.settings().branch else { return Ok(()) };
+        let is_process = |task: &Slug| run.task(task).is_some_and(TaskRun::is_process);
+        let runs = |effect: &Effect| match effect {
+            Effect::RunTool { task, .. } => run.writes(&effect.key()) || is_process(task),
+            Effect::TryChanges { .. } | Effect::ApplyChanges { .. } => true,
+            _ => false,
+        };
+        match fresh.iter().any(runs) {
+            true => refuse_elsewhere(&self.services.workspace, branch).map_err(|fault| InputFault::from(fault).into()),
+            false => Ok(()),
+        }
     }
 
     /// The effects that may begin now. Effects that change files begin one at a time.

@@ -24,11 +24,32 @@ pub(crate) fn changed_skills(
     let mut back = coming_back(run, asked);
     // One item is repeated with the text that all items of its list have.
     let parts = asked.iter().filter_map(|slug| run.operators().get(slug));
-    for caller in parts.filter_map(|part| run.operators().lister(part)) {
-        back.remove(&caller.task);
-    }
+    let lists: BTreeSet<&Slug> = parts.filter_map(|part| run.operators().lister(part)).map(|list| &list.task).collect();
+    let lists: Vec<&TaskRun> =
+        lists.into_iter().filter(|list| back.remove(*list)).filter_map(|list| run.task(list)).collect();
+    tell_of_kept(services, run, &lists)?;
     let is_back = |task: &TaskRun| back.contains(&task.task.slug);
     changed(services, run, |task| is_without(task) || is_back(task), is_back, "the retry uses")
+}
+
+/// Tells about lists of which single items are repeated and whose skill has changed since.
+fn tell_of_kept(services: &Services, run: &Run, lists: &[&TaskRun]) -> Result<(), DriveFault> {
+    if lists.is_empty() {
+        return Ok(());
+    }
+    let loaded = services.skills(run.settings());
+    for list in lists {
+        let now = list.task.skill.as_ref().and_then(|name| loaded.catalog.get(name));
+        let Some(now) = now else { continue };
+        if services.pinned(list.skill.as_ref())? != *now {
+            let (name, slug) = (&now.name, &list.task.slug);
+            let id = run.id().map(ToString::to_string).unwrap_or_default();
+            services.notice(&format!(
+                "note: the skill {name} has changed; a single item keeps the version that its list has: `callsheet retry {id} {slug}` runs all items with the current one"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Pins skills again if their text has changed while the run rested, for tasks that have not begun. Reports each.

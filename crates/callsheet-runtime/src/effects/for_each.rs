@@ -6,14 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use callsheet_core::evaluate::result_of;
 use callsheet_core::fence::fence;
 use callsheet_core::issue::Severity;
-use callsheet_core::links::{link_target, parse_target};
+use callsheet_core::links::link_target;
 use callsheet_core::nouns::{BlobId, ForEach, Reference, Target, tokens};
 use callsheet_core::record::{ResultParts, Tree};
 use callsheet_core::run::{ITEMS, NodeInstance, Run, State, TaskRun};
 use callsheet_core::template::operators::ChildSlot;
 use callsheet_core::template::{ReturnStatus, TaskResult};
 use callsheet_format::items::{Item, items_of};
-use callsheet_format::reply::references::written_links;
 use callsheet_format::reply::task::document_headings;
 use callsheet_format::sheet::join_items;
 use callsheet_format::template::read_text;
@@ -22,7 +21,7 @@ use serde_json::{Value, json};
 use crate::fault::DriveFault;
 use crate::prompting::run_texts::Texts;
 use crate::prompting::task_references::execution_allowance;
-use crate::references::{ItemSource, Level, Request, Wanted, item_source, show};
+use crate::references::{ItemSource, Level, Request, Wanted, file_of_item, item_of_path, item_source, show};
 use crate::services::Services;
 use crate::templates::give_skill;
 
@@ -43,8 +42,13 @@ pub(super) fn tree(services: &Services, run: &Run, owner: &TaskRun) -> Result<Re
     let (Some(for_each), Some(source)) = (&owner.task.for_each, owner.task.source()) else {
         return Err(DriveFault::defect("a call for each item of a task without items"));
     };
+    let most = run.settings().limits.max_items;
     let items = match items(services, run, owner, source) {
         Ok(items) if items.is_empty() => return Ok(Err(format!("{} contains no items", told(source)))),
+        Ok(items) if items.len() > usize::try_from(most).unwrap_or(usize::MAX) => {
+            let (source, items) = (told(source), items.len());
+            return Ok(Err(format!("{source} contains {items} items; limits.max_items allows {most}")));
+        }
         Ok(items) => items,
         Err(why) => return Ok(Err(format!("{} gives no items: {why}", told(source)))),
     };
@@ -87,9 +91,7 @@ fn items(services: &Services, run: &Run, owner: &TaskRun, source: &Reference) ->
         return Ok(done.into_iter().map(|(title, text)| Item { title: title.to_owned(), text }).collect());
     }
     match item_source(&source.target, &request, &texts.sources(services, run.settings().allow_http))? {
-        ItemSource::Files(paths) => {
-            Ok(paths.into_iter().map(|path| Item { title: path.clone(), text: path }).collect())
-        }
+        ItemSource::Files(paths) => Ok(paths.into_iter().map(item_of_path).collect()),
         ItemSource::Text { name, text } => items_of(&name, &text).map_err(|fault| fault.to_string()),
     }
 }
@@ -146,7 +148,7 @@ fn value(services: &Services, owner: &TaskRun, for_each: &ForEach, item: &Item) 
         need = format!("{need}\n\n{}:\n\n{}", for_each.name, fence("text", text));
     }
     let files = task.own_references().iter().filter_map(|reference| path_of(&reference.target));
-    let mut references: Vec<String> = file_of(services, text).into_iter().collect();
+    let mut references: Vec<String> = file_of_item(item, &services.workspace).into_iter().collect();
     for path in files {
         if !references.contains(&path) {
             references.push(path);
@@ -166,18 +168,6 @@ fn path_of(target: &Target) -> Option<String> {
         Target::File { path, fragment: None } => Some(path.clone()),
         _ => None,
     }
-}
-
-/// The file of the project that an item names: all of its text is a path or one link.
-fn file_of(services: &Services, text: &str) -> Option<String> {
-    let links = written_links(text);
-    let written = match links.as_slice() {
-        [only] => only.target.to_string(),
-        _ => text.trim_matches('`').to_owned(),
-    };
-    let path = parse_target(&written).ok().as_ref().and_then(path_of)?;
-    let located = services.workspace.locate(&path).ok()?;
-    services.workspace.kind(&located).is_ok().then_some(path)
 }
 
 /// The items of a list that a task has gone through, in order.

@@ -78,7 +78,7 @@ fn has_price_limit(run: &Run) -> bool {
         let mut nodes = tree.templates.values().flat_map(|template| template.body.walk());
         nodes.any(|node| node.limits.max_cost_usd.is_some())
     };
-    run.settings().limits.max_cost_usd.is_some() || run.operators().trees().any(of_tasks)
+    run.settings().limits.cost_usd().is_some() || run.operators().trees().any(of_tasks)
 }
 
 /// Under a cost limit, only models with a known price, because the limit cannot hold others. If a person allowed it,

@@ -34,6 +34,6 @@ pub use model_source::ModelSource;
 pub use observer::{LiveText, Observer, Signal};
 pub use outline::{NoOutline, Outline, OutlineFault};
 pub use repetition::Repetition;
-pub use resources::{NoResources, ResourceFault, Resources};
+pub use resources::{NoResources, Resource, ResourceFault, Resources};
 pub use store::{AskingCall, InboxMessage, Lock, Posted, RunSummary, Store, StoreFault};
 pub use tool::{Tool, ToolContext, ToolFault, ToolOutcome};

@@ -2,15 +2,24 @@
 
 use async_trait::async_trait;
 
-use super::Page;
+use super::{Page, ShownPicture};
 
-/// Why a resource has no text.
+/// The content of a resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resource {
+    /// A text, cut like a page.
+    Text(Page),
+    /// A picture that models may see (spec 5.14).
+    Picture(ShownPicture),
+}
+
+/// Why a resource cannot be shown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResourceFault {
     /// There is no such server, or it does not list the resource. Names links to others.
     #[error("there is no such resource")]
     Missing(Vec<String>),
-    /// The server cannot be reached, or the resource is not text.
+    /// The server cannot be reached, or the resource is neither text nor a picture.
     #[error("{0}")]
     Unreadable(String),
 }
@@ -18,11 +27,11 @@ pub enum ResourceFault {
 /// Reads resources.
 #[async_trait]
 pub trait Resources: Send + Sync {
-    /// A resource that its server lists. Blocks until the server has answered. The text is untrusted.
+    /// A resource that its server lists. Blocks until the server has answered. Its content is untrusted.
     ///
     /// # Errors
     /// See `ResourceFault`.
-    fn read(&self, server: &str, uri: &str) -> Result<Page, ResourceFault>;
+    fn read(&self, server: &str, uri: &str) -> Result<Resource, ResourceFault>;
 
     /// Ends the servers that were started.
     async fn end(&self) {}
@@ -33,7 +42,7 @@ pub trait Resources: Send + Sync {
 pub struct NoResources;
 
 impl Resources for NoResources {
-    fn read(&self, _: &str, _: &str) -> Result<Page, ResourceFault> {
+    fn read(&self, _: &str, _: &str) -> Result<Resource, ResourceFault> {
         Err(ResourceFault::Missing(Vec::new()))
     }
 }

@@ -87,6 +87,16 @@ pub enum InboxMessage {
     Cancel,
 }
 
+impl InboxMessage {
+    /// The gate that it answers, if it names one.
+    pub fn gate(&self) -> Option<&Gate> {
+        match self {
+            Self::Answer { gate, .. } | Self::Part { gate, .. } => gate.as_ref(),
+            _ => None,
+        }
+    }
+}
+
 /// A tool call that asks a person something.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AskingCall {

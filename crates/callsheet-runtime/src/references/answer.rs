@@ -7,7 +7,9 @@ use callsheet_format::reading::{Answer, Answers, Candidates, FileFacts, Lookup};
 
 use crate::issues::path_reason;
 use crate::paths::{EntryKind, Located, PathFault, Workspace};
-use crate::ports::{Documents, NoDocuments, NoOutline, NoResources, Outline, ResourceFault, Resources};
+use crate::ports::{
+    Documents, NoDocuments, NoOutline, NoResources, Outline, Resource, ResourceFault, Resources, ShownPicture,
+};
 
 use super::files::{self, Content, TextFile};
 use super::large::LargeFiles;
@@ -122,10 +124,18 @@ impl Asked<'_> {
                 Err(fault) => self.refusal(&fault, lookup, path),
             },
             Lookup::Resource { server, uri } => match self.disk.resources.read(server, uri) {
-                Ok(page) => Answer::File(FileFacts {
+                Ok(Resource::Text(page)) => Answer::File(FileFacts {
                     path: uri.clone(),
                     bytes: page.text.len() as u64,
                     tokens: tokens(&page.text),
+                    ..FileFacts::default()
+                }),
+                Ok(Resource::Picture(ShownPicture { about, .. })) => Answer::File(FileFacts {
+                    path: uri.clone(),
+                    picture: true,
+                    binary: true,
+                    bytes: about.bytes,
+                    tokens: about.tokens(),
                     ..FileFacts::default()
                 }),
                 Err(ResourceFault::Missing(near)) => Answer::Missing(Candidates { near, ..Candidates::default() }),

@@ -1,12 +1,13 @@
 //! Shows a folder that a reference names (spec 5.1): the texts of its files, those most related to the task's need
 //! first, as far as there is room.
 
-use callsheet_core::nouns::{Target, tokens};
+use callsheet_core::nouns::{PICTURES, Target, tokens};
 use callsheet_core::words::{Counts, Question, Words, scores};
 use callsheet_format::prompt::{Shown, cut};
 
 use crate::file_index::LARGEST;
 use crate::paths::{EntryKind, Located, walker};
+use crate::pictures::words;
 use callsheet_core::texts::fill;
 
 use super::files::{self, Content};
@@ -24,14 +25,15 @@ const BYTES: u64 = 8 * 1024 * 1024;
 const LEAST: u32 = 100;
 
 impl Gatherer<'_> {
-    /// Texts of the files below a folder: those that match the need first, the others by name. Ignored, hidden, binary
-    /// and large files are left out, and so are those that are no longer relevant.
+    /// The files below a folder: the texts that match the need first, the others by name, then the pictures for a model
+    /// that sees. Ignored, hidden, other binary and large files are left out, and so are those that are no longer
+    /// relevant.
     pub(super) fn inside(&mut self, folder: &Located) -> Vec<Piece> {
         let workspace = self.sources.disk.workspace;
         let Some(base) = workspace.bases().get(folder.base).map(|base| base.path.clone()) else { return Vec::new() };
         let walk = walker(&base.join(&folder.relative)).hidden(true).sort_by_file_name(Ord::cmp).build().flatten();
         let files = walk.filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
-        let (mut bytes, mut inside) = (0_u64, Vec::new());
+        let (mut bytes, mut inside, mut pictures) = (0_u64, Vec::new(), Vec::new());
         for entry in files.take(FILES) {
             let Some(located) = entry.path().to_str().and_then(|path| workspace.locate(path).ok()) else { continue };
             let Ok(EntryKind::File(size)) = workspace.kind(&located) else { continue };
@@ -41,11 +43,20 @@ impl Gatherer<'_> {
                 continue;
             }
             bytes = bytes.saturating_add(size);
-            if let Ok(Content::Text(text)) = files::read(self.sources.disk, &located, None) {
-                inside.extend(self.text(&path, &path, text, None));
+            match files::read(self.sources.disk, &located, None) {
+                Ok(Content::Text(text)) => inside.extend(self.text(&path, &path, text, None)),
+                Ok(Content::Picture(about, Some(content))) if self.request.first_picture.is_some() => {
+                    pictures.push(self.picture(&path, &path, about, Some(content)));
+                }
+                // The folder's list of names has it.
+                Ok(Content::Picture(_, Some(_))) => self.unseen = true,
+                Ok(Content::Picture(_, None)) => self.too_large.push(path),
+                _ => {}
             }
         }
-        ranked(self.request.need, inside)
+        let mut inside = ranked(self.request.need, inside);
+        inside.extend(pictures);
+        inside
     }
 }
 
@@ -67,7 +78,7 @@ fn ranked(need: &str, mut files: Vec<Piece>) -> Vec<Piece> {
 impl Resolved {
     /// Adds the names in the folder, then its files: completely while there is room; the next one is cut, and the rest
     /// is counted.
-    pub(super) fn add_folder(&mut self, item: &Item<'_>, share: u32) {
+    pub(super) fn add_folder(&mut self, item: &Item<'_>, first: usize, share: u32) {
         let piece = &item.piece;
         let target = item.wanted.reference.target.to_string();
         // If there are many names, most of the room is reserved for texts.
@@ -77,7 +88,19 @@ impl Resolved {
         let mut blocks = Vec::new();
         let mut omitted = 0_usize;
         for file in &piece.inside {
-            let needed = file.excerpt.tokens();
+            let needed = file.tokens();
+            if let Some(picture) = &file.picture {
+                let number = first.saturating_add(self.pictures.len());
+                if omitted > 0 || needed > left || number > PICTURES {
+                    omitted += 1;
+                    continue;
+                }
+                left = left.saturating_sub(needed);
+                self.pictures.push(picture.clone());
+                let text = block_of("", &file.identity, file.language, &words("shown", &picture.about, number));
+                blocks.push(Block { target: file.identity.clone(), text, tokens: needed, whole: true });
+                continue;
+            }
             if omitted > 0 || needed > left && left < LEAST {
                 omitted += 1;
                 continue;

@@ -12,7 +12,7 @@ use callsheet_format::prompt::Excerpt;
 use crate::issues::Finding;
 use crate::paths::{EntryKind, Located, PathFault, Workspace};
 use crate::pictures::words;
-use crate::ports::{Page, ResourceFault, ShownPicture};
+use crate::ports::{Page, Resource, ResourceFault, ShownPicture};
 use crate::rules::FILES;
 
 use super::answer::Disk;
@@ -243,8 +243,11 @@ impl<'a> Gatherer<'a> {
 
     fn resource(&mut self, link: &str, server: &str, uri: &str) -> Found {
         match self.sources.disk.resources.read(server, uri) {
-            Ok(Page { text, media_type, .. }) => {
+            Ok(Resource::Text(Page { text, media_type, .. })) => {
                 return Some(Piece::of(link, page_language(&media_type), Excerpt::whole(text), Extent::Whole));
+            }
+            Ok(Resource::Picture(ShownPicture { about, content })) => {
+                return Some(Piece { file: None, ..self.picture(link, link, about, Some(content)) });
             }
             Err(ResourceFault::Missing(near)) => {
                 self.error(IssueCode::FileMissing, "resource-missing", link, &[], near);
@@ -293,7 +296,7 @@ impl<'a> Gatherer<'a> {
     }
 
     /// A picture, or why it is not shown.
-    fn picture(&mut self, link: &str, path: &str, about: Picture, content: Option<Arc<[u8]>>) -> Piece {
+    pub(super) fn picture(&mut self, link: &str, path: &str, about: Picture, content: Option<Arc<[u8]>>) -> Piece {
         let file = Some((path.to_owned(), about.blob.clone()));
         let piece = |key: &str| {
             let said = Excerpt::whole(words(key, &about, 0));
@@ -471,7 +474,7 @@ impl Piece {
         if let Some(picture) = &self.picture {
             return self.excerpt.tokens().saturating_add(picture.about.tokens());
         }
-        self.inside.iter().fold(self.excerpt.tokens(), |sum, file| sum.saturating_add(file.excerpt.tokens()))
+        self.inside.iter().fold(self.excerpt.tokens(), |sum, file| sum.saturating_add(file.tokens()))
     }
 
     /// Hash of its content, or of the whole file if that is too large to be read completely.

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use callsheet_core::links::parse_target;
 use callsheet_core::nouns::Target;
-use callsheet_format::items::items_of;
+use callsheet_format::items::{Item, items_of};
+use callsheet_format::reply::references::written_links;
 
 use crate::file_index::{FileText, read_text};
 use crate::paths::{Located, Workspace, walker};
@@ -61,21 +63,37 @@ fn texts_below<'a>(workspace: &'a Workspace, folder: &Located) -> impl Iterator<
     paths.filter(|path| !matches!(read_text(workspace, path), FileText::Binary))
 }
 
-/// How many items a folder or a whole file has before a run begins. `None` if only the run can tell.
+/// The items of a folder or of a whole file before a run begins. `None` if only the run can tell.
 ///
 /// # Errors
 /// A text that says why it has none.
-pub fn count_items(target: &Target, workspace: &Workspace) -> Option<Result<usize, String>> {
+pub fn known_items(target: &Target, workspace: &Workspace) -> Option<Result<Vec<Item>, String>> {
     match target {
         Target::Directory(path) => {
             let folder = workspace.locate(path).map_err(|fault| fault.to_string());
-            Some(folder.map(|folder| texts_below(workspace, &folder).count()))
+            Some(folder.map(|folder| texts_below(workspace, &folder).map(item_of_path).collect()))
         }
         Target::File { path, fragment: None } => {
             let FileText::Text(bytes) = read_text(workspace, path) else { return None };
-            let items = items_of(path, &String::from_utf8_lossy(&bytes));
-            Some(items.map(|items| items.len()).map_err(|fault| fault.to_string()))
+            Some(items_of(path, &String::from_utf8_lossy(&bytes)).map_err(|fault| fault.to_string()))
         }
         _ => None,
     }
+}
+
+/// A file of a folder as an item.
+pub(crate) fn item_of_path(path: String) -> Item {
+    Item { title: path.clone(), text: path }
+}
+
+/// The file of the project that an item names: all of its text is a path or one link.
+pub fn file_of_item(item: &Item, workspace: &Workspace) -> Option<String> {
+    let links = written_links(&item.text);
+    let written = match links.as_slice() {
+        [only] => only.target.to_string(),
+        _ => item.text.trim_matches('`').to_owned(),
+    };
+    let Ok(Target::File { path, fragment: None }) = parse_target(&written) else { return None };
+    let located = workspace.locate(&path).ok()?;
+    workspace.kind(&located).is_ok().then_some(path)
 }

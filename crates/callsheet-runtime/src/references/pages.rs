@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-use crate::ports::{Fetch, FetchFault, NoResources, Page, ResourceFault, Resources};
+use crate::pictures::picture_of;
+use crate::ports::{Fetch, FetchFault, NoResources, Page, Resource, ResourceFault, Resources, ShownPicture};
 use crate::runfiles::KeptFiles;
 
 /// The pages of one run. Several references to the same page wait for one fetch. A failed fetch can be repeated.
@@ -17,6 +18,7 @@ pub struct Pages {
     resources: Arc<dyn Resources>,
     files: Option<KeptFiles>,
     cells: Mutex<BTreeMap<String, Arc<OnceCell<Page>>>>,
+    pictures: Mutex<BTreeMap<String, ShownPicture>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -31,7 +33,8 @@ struct StoredPage {
 impl Pages {
     /// Pages that are fetched through `fetch`, if there is network access, and stored in `files`.
     pub fn new(fetch: Option<Arc<dyn Fetch>>, files: Option<KeptFiles>) -> Self {
-        Self { fetch, resources: Arc::new(NoResources), files, cells: Mutex::new(BTreeMap::new()) }
+        let (cells, pictures) = (Mutex::default(), Mutex::default());
+        Self { fetch, resources: Arc::new(NoResources), files, cells, pictures }
     }
 
     /// The same, with resources of these servers. They are kept like pages.
@@ -76,13 +79,13 @@ impl Pages {
         cells.entry(url.to_owned()).or_default().clone()
     }
 
-    fn name(url: &str) -> String {
+    fn name(url: &str, ending: &str) -> String {
         let id = BlobId::of(url.as_bytes());
-        format!("pages/{}.json", id.as_str().get(..16).unwrap_or_default())
+        format!("pages/{}.{ending}", id.as_str().get(..16).unwrap_or_default())
     }
 
     fn kept(&self, url: &str) -> Option<Page> {
-        let bytes = self.files.as_ref()?.read(&Self::name(url)).ok()??;
+        let bytes = self.files.as_ref()?.read(&Self::name(url, "json")).ok()??;
         let kept: StoredPage = serde_json::from_slice(&bytes).ok().filter(|kept: &StoredPage| kept.asked == url)?;
         let StoredPage { url, media_type, truncated, text, .. } = kept;
         Some(Page { url, media_type, text, truncated })
@@ -99,23 +102,54 @@ impl Pages {
             text: page.text.clone(),
         };
         if let Ok(bytes) = serde_json::to_vec(&kept)
-            && let Err(fault) = files.write(&Self::name(url), &bytes, false)
+            && let Err(fault) = files.write(&Self::name(url, "json"), &bytes, false)
         {
             tracing::warn!(%fault, "a page could not be kept");
         }
     }
 }
 
+impl Pages {
+    /// The picture of a resource, if it was already read in this run.
+    fn picture(&self, link: &str) -> Option<ShownPicture> {
+        let mut pictures = self.pictures.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = pictures.get(link) {
+            return Some(known.clone());
+        }
+        let content = self.files.as_ref()?.read(&Self::name(link, "picture")).ok()??;
+        let kept = ShownPicture { about: picture_of(&content)?, content: content.into() };
+        pictures.insert(link.to_owned(), kept.clone());
+        Some(kept)
+    }
+
+    /// Stores a picture. If that fails, it is read again after a resume; nothing else is lost.
+    fn keep_picture(&self, link: &str, picture: &ShownPicture) {
+        self.pictures.lock().unwrap_or_else(PoisonError::into_inner).insert(link.to_owned(), picture.clone());
+        let kept = self.files.as_ref().map(|files| files.write(&Self::name(link, "picture"), &picture.content, false));
+        if let Some(Err(fault)) = kept {
+            tracing::warn!(%fault, "a picture could not be kept");
+        }
+    }
+}
+
 impl Resources for Pages {
-    fn read(&self, server: &str, uri: &str) -> Result<Page, ResourceFault> {
+    fn read(&self, server: &str, uri: &str) -> Result<Resource, ResourceFault> {
         let link = Target::Resource { server: server.to_owned(), uri: uri.to_owned() }.to_string();
         if let Some(known) = self.cached(&link) {
-            return Ok(known);
+            return Ok(Resource::Text(known));
         }
-        let page = self.resources.read(server, uri)?;
-        self.keep(&link, &page);
-        // Another reader may have been first, with the same text.
-        let _first = self.cell(&link).set(page.clone());
-        Ok(page)
+        if let Some(known) = self.picture(&link) {
+            return Ok(Resource::Picture(known));
+        }
+        let resource = self.resources.read(server, uri)?;
+        match &resource {
+            Resource::Text(page) => {
+                self.keep(&link, page);
+                // Another reader may have been first, with the same text.
+                let _first = self.cell(&link).set(page.clone());
+            }
+            Resource::Picture(picture) => self.keep_picture(&link, picture),
+        }
+        Ok(resource)
     }
 }

@@ -276,7 +276,7 @@ impl Resolved {
     fn add(&mut self, item: &Item<'_>, request: &Request<'_>, share: u32) {
         let piece = &item.piece;
         if !piece.inside.is_empty() {
-            return self.add_folder(item, share);
+            return self.add_folder(item, request.first_picture.unwrap_or(1), share);
         }
         if let Some(picture) = &piece.picture {
             return self.add_picture(item, picture, request.first_picture.unwrap_or(1), share);

@@ -63,10 +63,9 @@ impl Edit {
     }
 }
 
-/// Saves a person's text beside the sheet before the sheet is overwritten, unless the new sheet has the same words.
+/// Saves a person's text beside the sheet before the sheet is overwritten, unless the new sheet has all of its words.
 pub(super) fn keep(services: &Services, run: &Run, text: &[u8], why: &str) {
-    let words = String::from_utf8_lossy(text);
-    if words.split_whitespace().eq(sheet_text(run).split_whitespace()) {
+    if has_all_words(&sheet_text(run), &String::from_utf8_lossy(text)) {
         return;
     }
     match services.files.keep_edited(text) {
@@ -74,6 +73,19 @@ pub(super) fn keep(services: &Services, run: &Run, text: &[u8], why: &str) {
         // Then the sheet cannot be overwritten either.
         Err(fault) => tracing::warn!(%fault, "the text of an edit was not kept; the record holds it"),
     }
+}
+
+/// Whether a text has all words of another one, each as often.
+fn has_all_words(text: &str, other: &str) -> bool {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    text.split_whitespace().for_each(|word| *counts.entry(word).or_default() += 1);
+    other.split_whitespace().all(|word| match counts.get_mut(word) {
+        Some(count) if *count > 0 => {
+            *count -= 1;
+            true
+        }
+        _ => false,
+    })
 }
 
 /// An edit that was read for a run. Nothing about it has been recorded or reported yet.

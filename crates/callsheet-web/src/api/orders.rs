@@ -35,7 +35,7 @@ impl Done {
         let arrival = match receipt.arrival {
             Arrival::Sent { .. } => "sent",
             Arrival::Saved => "saved",
-            Arrival::Done => "done",
+            Arrival::Recorded | Arrival::Done => "done",
         };
         Self { run: receipt.run.to_string(), arrival, what: receipt.words(), notes: receipt.notes }
     }

@@ -41,7 +41,14 @@ pub struct TestRuns {
 impl TestRuns {
     fn note(&self, run: &RunId, words: String) -> Receipt {
         self.asked.lock().unwrap().push(words);
-        Receipt { run: run.clone(), what: "Done".to_owned(), arrival: Arrival::Done, notes: Vec::new(), undone: None }
+        Receipt {
+            run: run.clone(),
+            what: "Done".to_owned(),
+            arrival: Arrival::Done,
+            notes: Vec::new(),
+            undone: None,
+            answers: None,
+        }
     }
 }
 

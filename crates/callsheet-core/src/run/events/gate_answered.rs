@@ -25,6 +25,14 @@ pub struct GateAnswered {
     pub by: Option<AnsweredBy>,
 }
 
+impl GateAnswered {
+    /// In words: `approval 3 was denied on the page`.
+    pub fn words(&self) -> String {
+        let by = self.by.as_ref().map(|by| format!(" {}", by.words())).unwrap_or_default();
+        format!("approval {} was {}{by}", self.gate.n, self.answer.verdict())
+    }
+}
+
 impl Recorded for GateAnswered {
     fn check(&self, run: &Run) -> Checked {
         let Self { gate, answer, .. } = self;
@@ -49,12 +57,7 @@ impl Recorded for GateAnswered {
     }
 
     fn line(&self, _run: &Run) -> Option<Line> {
-        let how = match &self.answer {
-            Answer::All | Answer::Listed => "approved",
-            Answer::Each { .. } | Answer::Part { .. } => "approved in part",
-            Answer::Deny { .. } => "denied",
-            Answer::Stop => "stopped at the gate",
-        };
+        let how = self.answer.verdict();
         let by = self.by.as_ref().map(|by| format!(" {}", by.words())).unwrap_or_default();
         let what = match &self.gate.kind {
             GateKind::BeforeApply { task, .. } => format!("{task}: changes"),

@@ -132,6 +132,7 @@ codes! {
     T525 "command.reached" Warning;
     T526 "command.unexpanded" Warning;
     T527 "value.absent" Warning;
+    T528 "fold.start" Warning;
 }
 
 impl fmt::Display for Code {

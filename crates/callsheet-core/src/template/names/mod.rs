@@ -118,6 +118,17 @@ pub enum Found {
         /// The task, with the tasks around it.
         task: String,
     },
+    /// A fold whose first value and whose joined values are never of one kind.
+    Start {
+        /// The shape of the first value.
+        start: Box<Shape>,
+        /// The shape of what the task that joins gives.
+        joined: Box<Shape>,
+        /// Where the declaration of the joined value is written, or the task that joins.
+        at: Spot,
+        /// The task, with the tasks around it.
+        task: String,
+    },
     /// A part of a condition that has the same outcome for all possible values.
     Constant {
         /// The part.
@@ -175,6 +186,7 @@ impl Found {
                 Place::Output => format!("{task}/output_format"),
                 Place::Returns => template.to_owned(),
             },
+            Self::Start { task, .. } => format!("{task}/reduction_task"),
             Self::Constant { task, .. } => format!("{task}/condition"),
             Self::Reached { task, .. } => format!("{task}/arg"),
             Self::Unused { .. } => template.to_owned(),

@@ -126,7 +126,7 @@ pub(super) fn template(template: &Template, around: Around<'_>) -> (Vec<Found>, 
     if let Some(returns) = template.returns {
         let wanted = Shape::of_type(returns);
         if !gives.fits(&wanted) {
-            names.misfit(Place::Returns, wanted.clone(), &gives, None, template.origin.spot);
+            names.misfit(Place::Returns, wanted.clone(), &gives, None, template.returns_at);
         }
         if gives.kinds == Kinds::ALL || !gives.fits(&wanted) {
             gives = wanted.from(gives.source);
@@ -250,6 +250,15 @@ impl Walk<'_> {
         let shape = walk(self);
         self.tested.truncate(before);
         shape
+    }
+
+    /// Reports a fold whose first value has another kind than its joined values. `null` says that there is no value yet.
+    pub(in crate::template) fn start(&mut self, start: &Shape, joined: &Shape, join: &Node) {
+        if start.kinds != Kinds::NULL && !start.kinds.meets(joined.kinds) {
+            let at = join.output.as_ref().map_or(join.origin.spot, |output| output.origin.spot);
+            let (start, joined) = (Box::new(start.clone()), Box::new(joined.clone()));
+            self.found.push(Found::Start { start, joined, at, task: self.task() });
+        }
     }
 
     /// Reports an evaluator that cannot say `success`.

@@ -203,6 +203,10 @@ impl Operator for Reduce {
         let initial = self.initial_shape();
         names.bind("accumulator", Seen::result(initial.or(&names.declared(&self.reduction)).value()));
         let joined = names.child(&self.reduction, "reduction_task");
+        // An empty text says that there is no value yet.
+        if !self.initial.is_empty() {
+            names.start(&initial, &joined.clone().value(), &self.reduction);
+        }
         initial.or(&joined.value()).from(Source::Task)
     }
 

@@ -65,6 +65,9 @@ pub struct Node {
     pub disable_reparsing: bool,
     /// Where it was written.
     pub origin: Origin,
+    /// Where the name of the called template was written. For other nodes, where the node was written.
+    #[serde(skip)]
+    pub called_at: Spot,
 }
 
 impl Node {
@@ -90,6 +93,7 @@ impl Node {
             recovery: Recovery::default(),
             manual_xml: false,
             disable_reparsing: false,
+            called_at: origin.spot,
             origin,
         }
     }
@@ -199,6 +203,9 @@ pub struct Template {
     pub auto_select: bool,
     /// Its task tree.
     pub body: Node,
+    /// Where the type of its result was written.
+    #[serde(skip)]
+    pub returns_at: Spot,
     /// Where it was written.
     pub origin: Origin,
 }

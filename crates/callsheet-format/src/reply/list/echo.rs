@@ -6,7 +6,7 @@ use callsheet_core::names::{folded, slug_of};
 use crate::reading::{Diagnostics, KnownTask, Past, ReadContext};
 
 use super::format::label;
-use super::steps::Steps;
+use super::steps::{Steps, asks_the_same};
 use super::task::Draft;
 
 /// Removes echoes of finished tasks. Empty steps are removed too, except those of an edit, whose positions count.
@@ -23,12 +23,10 @@ pub fn drop_echoes(steps: Steps, is_edit: bool, context: &ReadContext, notes: &m
         for draft in step {
             match finished(&draft, &done, &context.past) {
                 // It is unchanged from what the host wrote.
-                Some(known) if is_edit && draft.state && is_same(&draft, known) => {
+                Some(known) if is_edit && draft.state && asks_the_same(&draft, &known.task) => {
                     shown.push(draft.span);
                 }
-                Some(known)
-                    if draft.output && !is_edit || is_same(&draft, known) || was_same(&draft, known, &context.past) =>
-                {
+                Some(known) if is_echo(&draft, known, is_edit, &context.past) => {
                     echoes.push((draft.span, draft.task.name));
                 }
                 Some(_) => {
@@ -62,6 +60,15 @@ fn finished<'a>(draft: &Draft, done: &[&'a KnownTask], past: &Past) -> Option<&'
     let same_name = |known: &&&KnownTask| known.task.slug == slug || known.task.name == name;
     let former = |known: &&&KnownTask| known.task.aliases.contains(&slug) && was_same(draft, known, past);
     done.iter().find(same_name).or_else(|| done.iter().find(former)).copied().filter(|_| !name.is_empty())
+}
+
+/// Whether a draft repeats a finished task. A person who changes it as the host wrote it asks for something else. In a
+/// text from an earlier moment, and in one of a model, the need and the skill say which task is meant.
+fn is_echo(draft: &Draft, known: &KnownTask, is_edit: bool, past: &Past) -> bool {
+    if was_same(draft, known, past) {
+        return true;
+    }
+    if is_edit { !draft.state && is_same(draft, known) } else { draft.output || is_same(draft, known) }
 }
 
 /// Whether a draft shows a task as it was before its refinement or an edit, in a text from an earlier moment. The task

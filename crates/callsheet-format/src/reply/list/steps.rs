@@ -181,12 +181,18 @@ fn removed(steps: &Steps, kind: Kind, context: &ReadContext) -> BTreeSet<Slug> {
 fn as_it_ended<'a>(draft: &Draft, context: &'a ReadContext) -> Option<&'a Task> {
     let known = context.tasks.find(&draft.task.slug).filter(|known| !known.done).map(|known| &known.task);
     let known = known.or_else(|| context.past.dropped.iter().find(|task| task.slug == draft.task.slug))?;
-    let written: Vec<&str> = draft.references.iter().flat_map(|(value, _)| value.split_whitespace()).collect();
+    (draft.state && asks_the_same(draft, known)).then_some(known)
+}
+
+/// Whether a draft asks for the same as a task that the host wrote into the sheet: the same words, with the same links.
+pub(super) fn asks_the_same(draft: &Draft, known: &Task) -> bool {
+    let written = draft.references.iter().flat_map(|(value, _)| value.split_whitespace());
     let links: Vec<String> = known.references.iter().map(link).collect();
-    let same = known.skill == draft.task.skill
+    known.skill == draft.task.skill
         && folded(&known.need) == folded(&draft.task.need)
-        && written.into_iter().eq(links.iter().flat_map(|link| link.split_whitespace()));
-    (draft.state && same).then_some(known)
+        && (known.expected.is_empty() || folded(&known.expected) == folded(&draft.task.expected))
+        && known.for_each == draft.task.for_each
+        && written.eq(links.iter().flat_map(|link| link.split_whitespace()))
 }
 
 fn references(steps: Steps, kind: Kind, context: &ReadContext, notes: &mut Diagnostics) -> Settled {

@@ -47,7 +47,7 @@ pub(super) fn tell<'a>(
     while let Some(name) = open.pop_front() {
         let Some(cause) = causes.get(name).cloned() else { continue };
         for Placed { file, call, in_force } in calls_of.get(name).into_iter().flatten().copied() {
-            let span = call.node.origin.spot.span;
+            let span = call.node.called_at.span;
             // A template's own error is reported only once. A call in an endless cycle is reported as a cycle.
             if (*in_force && cause.root == call.from) || loading.tells_error(*file, span.start) {
                 continue;

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::fuzzy::{meant, meant_or, nearest};
-use callsheet_core::template::{Code, Node, Origin, Template, UNCLEAR, names_asked};
+use callsheet_core::template::{Code, Node, Spot, Template, UNCLEAR, names_asked};
 
 use crate::template::report::Draft;
 
@@ -71,7 +71,7 @@ fn unknown_name(call: &Call<'_>, name: &str, known: &Callable<'_>) -> Draft {
     let near = nearest(name, names.filter(|other| *other != call.from), 5);
     let what = if name.starts_with("skill:") { "skill" } else { "template" };
     let message = format!("there is no {what} `{}`", name.strip_prefix("skill:").unwrap_or(name));
-    let draft = Draft::new(Code::T030, call.node.origin.spot.span, message);
+    let draft = Draft::new(Code::T030, call.node.called_at.span, message);
     let bare = name.strip_prefix("skill:").unwrap_or(name);
     let advice = match meant(bare, near.iter().map(|near| near.strip_prefix("skill:").unwrap_or(near))).first() {
         None => format!("add it, or fix the name; `callsheet {what} list` lists all"),
@@ -84,15 +84,15 @@ fn unknown_name(call: &Call<'_>, name: &str, known: &Callable<'_>) -> Draft {
 }
 
 /// The names of arguments in order. `None` if an argument is positional.
-fn given(node: &Node) -> Vec<(Option<&str>, &Origin)> {
+fn given(node: &Node) -> Vec<(Option<&str>, Spot)> {
     let arguments =
-        node.kind.operator().arguments().iter().map(|argument| (argument.name.as_deref(), &argument.origin));
-    let inputs = node.inputs.iter().map(|input| (Some(input.name.as_str()), &input.origin));
+        node.kind.operator().arguments().iter().map(|argument| (argument.name.as_deref(), argument.origin.spot));
+    let inputs = node.inputs.iter().map(|input| (Some(input.name.as_str()), input.origin.spot));
     arguments.chain(inputs).collect()
 }
 
-fn fault(at: &Origin, message: String, advice: &str) -> Draft {
-    Draft::new(Code::T031, at.spot.span, message).advice(advice)
+fn fault(at: Spot, message: String, advice: &str) -> Draft {
+    Draft::new(Code::T031, at.span, message).advice(advice)
 }
 
 fn skill_arguments(call: &Call<'_>) -> Vec<Draft> {
@@ -154,7 +154,7 @@ fn arity(call: &Call<'_>, template: &Template, known: &Callable<'_>) -> Vec<Draf
     let told = |name: &str| unclear || bound.contains(name) || misspelt.contains(name);
     for param in params.iter().filter(|param| param.required && !told(&param.name)) {
         let message = format!("the argument `{}` of `{}` is missing", param.name, template.name);
-        out.push(fault(&call.node.origin, message, "add it").expected([param.name.as_str()]));
+        out.push(fault(call.node.called_at, message, "add it").expected([param.name.as_str()]));
     }
     out
 }
@@ -197,7 +197,7 @@ pub(super) fn cycles<'a>(calls: &[&Call<'a>]) -> Vec<(&'a str, Draft)> {
     let mut out = Vec::new();
     for call in calls {
         let Some((from, to)) = edge(call) else { continue };
-        let span = call.node.origin.spot.span;
+        let span = call.node.called_at.span;
         if !call.guarded && same(&bare, from, to) {
             let draft = Draft::new(Code::T032, span, format!("`{from}` calls itself endlessly through `{to}`"));
             out.push((from, draft.found(to).advice("add a <cond> that ends the recursion, or remove the call")));

@@ -60,6 +60,7 @@ pub(super) fn draft_of(template: &Template, found: Found) -> Option<Draft> {
         }
         Found::Astray { path, miss, at, .. } => kinds::astray(&path, &miss, at),
         Found::Lacking { path, at, .. } => kinds::lacking(&path, at),
+        Found::Start { start, joined, at, .. } => kinds::start(&start, &joined, at),
         Found::NeverGood { at, .. } => kinds::never_good(at),
         Found::Misfit { what, wanted, given, written, at, .. } => {
             kinds::misfit(template, &what, &wanted, &given, written, at)

@@ -168,6 +168,13 @@ pub(super) fn lacking(path: &Path, at: Spot) -> Draft {
     Draft::new(Code::T527, at.span, message).found(&path.to_string()).advice(advice)
 }
 
+/// The issue for a fold that starts with another kind of value than it goes on with.
+pub(super) fn start(start: &Shape, joined: &Shape, at: Spot) -> Draft {
+    let (start, joined) = (start.in_words(), joined.in_words());
+    let message = format!("this gives {joined}, but the fold starts with {start}");
+    Draft::new(Code::T528, at.span, message).advice(format!("start with {joined}, or change what this gives"))
+}
+
 /// The issue for a loop whose evaluator cannot report success.
 pub(super) fn never_good(at: Spot) -> Draft {
     let message = "the result that is declared here can't report success, so the loop never ends well";

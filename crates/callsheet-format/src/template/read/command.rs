@@ -58,7 +58,7 @@ pub(super) fn unexpanded(reader: &mut Reader<'_>, words: &[(Filled, Bytes)], is_
     let mut before = "";
     for (word, span) in words {
         let text = word.to_string();
-        let advice = match (is_glob(&text), text == "~" || text.starts_with("~/")) {
+        let advice = match (is_glob(&text) || has_alternatives(&text), text == "~" || text.starts_with("~/")) {
             (_, true) => "write the path out, or take it as an input",
             (true, _) if READ_PATTERNS.contains(&program) || before.starts_with("--") => "",
             (true, _) => "name the files, or run the command for each file of a list",
@@ -84,10 +84,21 @@ fn is_substitution(word: &str) -> bool {
     rest.is_some_and(|next| next == '(' || next == '{' || next == '_' || next.is_ascii_alphabetic())
 }
 
-/// Whether a word is a path with a star. Code, addresses and options contain other characters.
+/// Whether a word is a path with a star.
 fn is_glob(word: &str) -> bool {
+    word.contains('*') && is_path(word)
+}
+
+/// Whether a word is a path with alternatives: `src/{net,poll}.rs`.
+fn has_alternatives(word: &str) -> bool {
+    let mut groups = word.split('{').skip(1).filter_map(|rest| rest.split_once('}'));
+    groups.any(|(inside, _)| inside.contains(',')) && is_path(word)
+}
+
+/// Whether a word may be a path. Code, addresses and options contain other characters.
+fn is_path(word: &str) -> bool {
     let in_paths = |c: char| c.is_alphanumeric() || "_-./*?[]{},~".contains(c);
-    word.contains('*') && !word.starts_with('-') && word.chars().all(in_paths)
+    !word.starts_with('-') && word.chars().all(in_paths)
 }
 
 type Faults = Vec<(usize, usize, String)>;

@@ -47,6 +47,7 @@ impl Reader<'_> {
             auto_select: flag(element, "auto_select").unwrap_or(false),
             body: node,
             origin: self.origin(element.span),
+            returns_at: self.value_spot(element, "returns"),
         })
     }
 
@@ -76,6 +77,7 @@ impl Reader<'_> {
             auto_select: false,
             body: node,
             origin: self.origin(element.span),
+            returns_at: self.origin(element.span).spot,
         })
     }
 

@@ -3,7 +3,7 @@
 use callsheet_core::template::operators::Call;
 use callsheet_core::template::{
     AccumulationFormat, Argument, ArgumentValue, Bytes, Code, Context, Effects, Facts, Filled, InheritContext, Input,
-    InputSource, Kind, Node, Origin, PartialContext, Role, Settings, Yielded, is_ident, resolve,
+    InputSource, Kind, Node, Origin, PartialContext, Role, Settings, Spot, Yielded, is_ident, resolve,
 };
 
 use crate::template::grammar::{
@@ -81,6 +81,7 @@ impl Reader<'_> {
         if let Some(name) = word(element, "ref").filter(|name| is_call_name(name)) {
             let (arguments, inputs) = passed(self.inputs(element));
             let mut node = called(name, Kind::Call(Call { arguments }), self.origin(element.span));
+            node.called_at = self.value_spot(element, "ref");
             node.inputs = inputs;
             self.approval(element, &mut node);
             node.limits = element.child("limits").map(|child| self.limits(child)).unwrap_or_default();
@@ -128,7 +129,9 @@ impl Reader<'_> {
         let kind = (facts.read)(&mut OwnPart { reader: self, element, facts })?;
         let origin = self.origin(element.span);
         let mut node = match template {
-            Some(template) => called(template, kind, origin),
+            Some(template) => {
+                Node { called_at: self.value_spot(element, "template"), ..called(template, kind, origin) }
+            }
             None => {
                 let mut node = Node::new(kind, origin);
                 node.context.settings = facts.role.settings;
@@ -177,6 +180,11 @@ impl Reader<'_> {
         self.approval(element, &mut node);
         node.context = self.context(element, role(&node, position), position);
         node
+    }
+
+    /// Where the value of an attribute is written, or else the element.
+    pub(super) fn value_spot(&self, element: &Element, name: &str) -> Spot {
+        self.origin(element.attribute(name).map_or(element.span, |known| known.value_span)).spot
     }
 
     fn within<T>(&mut self, element: &Element, read: impl FnOnce(&mut Self, &Element) -> T) -> T {

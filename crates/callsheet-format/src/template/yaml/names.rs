@@ -27,6 +27,9 @@ const WORDS: [(&str, &str); 3] = [("and", "&&"), ("or", "||"), ("not", "!")];
 /// A comparison that is a word in both forms.
 const IN: &str = "in";
 
+/// Values that are words.
+const LITERALS: [&str; 3] = ["true", "false", "null"];
+
 /// The group of the results of tasks.
 const STEPS: &str = "steps";
 
@@ -66,8 +69,19 @@ impl Walk {
         self.scope.iter().rev().find(|(known, _)| known == name).is_some_and(|(_, task)| *task)
     }
 
+    /// Reports a name that an expression never reads as a name.
+    fn word(&mut self, name: &str, at: Bytes) {
+        let is_word = LITERALS.contains(&name) || WORDS.iter().any(|(word, _)| *word == name);
+        if self.way == Way::Read && is_word {
+            let draft =
+                Draft::new(Code::T017, at, format!("`{name}` is a word of conditions, so nothing can be called that"));
+            self.drafts.push(draft.found(name).advice("choose another name"));
+        }
+    }
+
     /// Binds a value that an author named.
     fn value(&mut self, name: &str, at: Bytes) {
+        self.word(name, at);
         if self.is_task(name) {
             self.twice(name, at, "the value");
         }
@@ -176,6 +190,9 @@ impl Walk {
         let mut ids = Vec::new();
         ids_of(element, &mut ids);
         for (id, at) in ids {
+            if let Some(at) = at {
+                self.word(&id, at);
+            }
             let taken = self.scope.iter().rev().find(|(known, _)| *known == id).is_some_and(|(_, task)| !task);
             if let Some(at) = at.filter(|_| taken) {
                 self.twice(&id, at, "the task");
@@ -245,7 +262,7 @@ impl Walk {
             let blank = usize::from(*name == "not" && behind.starts_with(' '));
             return Some((word.len() + blank, (*sign).to_owned()));
         }
-        if behind.starts_with('(') || matches!(word, "true" | "false" | "null") {
+        if behind.starts_with('(') || LITERALS.contains(&word) {
             return None;
         }
         match self.way {
@@ -257,7 +274,7 @@ impl Walk {
                     id.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))).unwrap_or(id.len());
                 let id = id.get(..length).unwrap_or_default();
                 let plain = self.is_task(id) && !WORDS.iter().any(|(name, _)| *name == id);
-                let literal = matches!(id, "true" | "false" | "null" | "record" | "len" | IN);
+                let literal = LITERALS.contains(&id) || matches!(id, "record" | "len" | IN);
                 (plain && !literal).then(|| (STEPS.len() + 1, String::new()))
             }
             Way::Write => {

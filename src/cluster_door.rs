@@ -22,6 +22,7 @@ pub struct ClusterDoor {
     engine: SocketAddr,
     token: String,
     workers: String,
+    commands: String,
     /// How many nodes the engine has. It keeps them.
     nodes: u32,
     /// The files with a certificate from an authority and its key. `None` stands for the cluster's own.
@@ -59,6 +60,7 @@ impl ClusterDoor {
                     engine: address_of(&other)?,
                     token: token()?,
                     workers: token()?,
+                    commands: token()?,
                     nodes: arguments.nodes.unwrap_or(1),
                     certificate: None,
                 }
@@ -127,6 +129,11 @@ impl ClusterDoor {
     /// The token of workers.
     pub fn worker_token(&self) -> &str {
         &self.workers
+    }
+
+    /// The token of workers that run commands elsewhere.
+    pub fn commands_token(&self) -> &str {
+        &self.commands
     }
 
     /// What is shown to workers and clients.

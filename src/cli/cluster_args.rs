@@ -13,7 +13,11 @@ pub enum ClusterCommand {
     /// List the workers of this project's cluster, or of the one that --on names.
     Workers,
     /// Print the token for workers on other machines. It lets nobody see or decide anything but the work that it gets.
-    Token,
+    Token {
+        /// Print the one for workers that also run commands, whose changes are made in the project.
+        #[arg(long)]
+        commands: bool,
+    },
     /// Fold runs for the engine and hand their tasks to workers. `cluster up` starts this.
     #[command(hide = true)]
     Dispatch,

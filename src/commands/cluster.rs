@@ -24,13 +24,14 @@ pub(super) fn cluster(setup: Setup, command: &ClusterCommand) -> Result<Exit, Fa
     match command {
         ClusterCommand::Up(arguments) => start(&setup, arguments),
         ClusterCommand::Workers => workers(&setup),
-        ClusterCommand::Token if setup.on.is_some() => Err(Failure::usage(
+        ClusterCommand::Token { .. } if setup.on.is_some() => Err(Failure::usage(
             "the token is not sent to anybody",
             "print it in the project of the cluster, without --on",
         )),
-        ClusterCommand::Token => {
+        ClusterCommand::Token { commands } => {
             let door = ClusterDoor::of_project(&setup.cluster_folder())?;
-            super::print(&format!("{}\n", door.worker_token()))?;
+            let token = if *commands { door.commands_token() } else { door.worker_token() };
+            super::print(&format!("{token}\n"))?;
             Ok(Exit::Complete)
         }
         ClusterCommand::Dispatch => super::worker::dispatcher(setup),

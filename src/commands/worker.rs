@@ -15,7 +15,7 @@ use callsheet_cluster::{
 use callsheet_core::nouns::{BlobId, RunId, Settings, Slug};
 use callsheet_models::config::{ProcessEnvironment, usable};
 use callsheet_runtime::grants::GrantedThing;
-use callsheet_runtime::paths::{OWN_FOLDER, create_private_folder, seen_files};
+use callsheet_runtime::paths::{OWN_FOLDER, Workspace, create_private_folder, seen_files};
 use callsheet_runtime::ports::{Observer, Store, Unattended};
 use callsheet_runtime::services::Services;
 use callsheet_runtime::transport_policy::Slots;
@@ -94,6 +94,8 @@ fn offer(setup: &Setup, arguments: &WorkerArgs, is_here: bool) -> Offer {
         tools: arguments.tools.clone(),
         changes: is_here && !arguments.no_changes,
         here: is_here,
+        // The dispatcher looks whether the token allows it.
+        commands: callsheet_tools::holding().is_whole() || setup.config.flag("tools.contained"),
         at_once: usize::try_from(arguments.at_once).unwrap_or(1).max(1),
     }
 }
@@ -112,6 +114,7 @@ pub(super) fn dispatcher(setup: Setup) -> Result<Exit, Failure> {
         engine_certificate: door.engine_certificate(&folder)?,
         token: door.token().to_owned(),
         worker_token: door.worker_token().to_owned(),
+        commands_token: door.commands_token().to_owned(),
         clients: Arc::new(TokenList::new(&setup.folders, &setup.project)),
         blobs: folder.join(TEXTS),
         slots: slots.clone(),
@@ -213,6 +216,10 @@ impl Project for Workplace {
     fn files(&self) -> ProjectFiles {
         let root = &self.setup.project;
         ProjectFiles { root: root.clone(), paths: seen_files(root), trusted: self.setup.trusted().below(root) }
+    }
+
+    fn closed_to_commands(&self, workspace: &Workspace, paths: &[PathBuf]) -> Vec<PathBuf> {
+        callsheet_tools::closed_to_commands(workspace, paths)
     }
 
     fn grant(&self, what: GrantedThing, only: Option<(RunId, Slug)>) -> Result<String, String> {

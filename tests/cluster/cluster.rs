@@ -139,8 +139,13 @@ impl Cluster {
 
     /// A worker on another machine: another user's home, and a copy of the project elsewhere.
     pub fn far_worker(&self, name: &str, elsewhere: &TestProject) -> OwnWorker {
+        self.far_worker_with(&self.worker_token(), name, elsewhere)
+    }
+
+    /// The same with this token.
+    pub fn far_worker_with(&self, token: &str, name: &str, elsewhere: &TestProject) -> OwnWorker {
         let mut command = elsewhere.command(&["worker", "--at", &self.on, "--name", name]);
-        command.env("CALLSHEET_CLUSTER_TOKEN", self.worker_token());
+        command.env("CALLSHEET_CLUSTER_TOKEN", token);
         command.env("CALLSHEET_CLUSTER_CERTIFICATE", &self.certificate);
         OwnWorker(command.env("ACME_KEY", "key").stderr(Stdio::null()).spawn().unwrap())
     }
@@ -176,6 +181,11 @@ impl Cluster {
     /// What workers show.
     pub fn worker_token(&self) -> String {
         self.project.expect(0, &["cluster", "token"]).out.trim().to_owned()
+    }
+
+    /// What workers show that run commands elsewhere.
+    pub fn commands_token(&self) -> String {
+        self.project.expect(0, &["cluster", "token", "--commands"]).out.trim().to_owned()
     }
 
     /// Where the engine calls.

@@ -43,7 +43,8 @@ pub fn case(engine: &Path, number: usize) {
     survives(case, &mut place, &wanted, kills());
 }
 
-/// Runs on a cluster of two workers in the project and one elsewhere, which serves one run after the other.
+/// Runs on a cluster of two workers in the project and one elsewhere, which also runs commands. It serves one run after the
+/// other.
 struct Hosted {
     engine: PathBuf,
     /// The first victims. With few kills, the cases differ in what is killed.
@@ -87,7 +88,7 @@ impl Place for Hosted {
             }
             None => {
                 let (cluster, elsewhere) = (Cluster::start(case.project(), &self.engine, 2), TestProject::empty());
-                let far = cluster.far_worker(FAR, &elsewhere);
+                let far = cluster.far_worker_with(&cluster.commands_token(), FAR, &elsewhere);
                 cluster.until("the worker comes", |cluster| cluster.workers().contains_key(FAR));
                 self.cluster = Some((cluster, elsewhere, Mutex::new(far)));
             }
@@ -159,7 +160,7 @@ impl Hosted {
             if *name == FAR {
                 let mut far = far.lock().unwrap();
                 far.kill();
-                *far = cluster.far_worker(FAR, elsewhere);
+                *far = cluster.far_worker_with(&cluster.commands_token(), FAR, elsewhere);
             } else {
                 assert!(cluster.kill(name), "{name} runs");
             }

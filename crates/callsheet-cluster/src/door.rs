@@ -18,10 +18,10 @@ use serde::de::DeserializeOwned;
 use subtle::ConstantTimeEq;
 
 use crate::blobs::BlobFolder;
-use crate::calls::{BLOBS, Claim, Done, GetText, Grant, Hello, INDEX, RUN, ReadLog, Take};
+use crate::calls::{BLOBS, Bring, Brought, Claim, Done, GetText, Grant, Hello, INDEX, Job, RUN, ReadLog, Take};
 use crate::client::segment;
 use crate::fault::ClusterFault;
-use crate::host::Project;
+use crate::host::{Host, Project};
 use crate::limits::{Paused, Slot};
 use crate::live::{Spoken, Streams};
 use crate::placement::{Admission, Placement, Receipt};
@@ -29,8 +29,8 @@ use crate::records::NamedTexts;
 use crate::rights::{needed, of_workers, stamped};
 use crate::snapshots::Snapshots;
 
-/// The longest body that is taken.
-const LONGEST: usize = 64 * 1024 * 1024;
+/// The longest body that is taken: a file, and who gives it.
+const LONGEST: usize = 65 * 1024 * 1024;
 
 /// Where a worker asks for work.
 pub(crate) const TAKE: &str = "work/take";
@@ -50,6 +50,9 @@ pub(crate) const TEXTS: &str = "work/texts";
 pub(crate) const FILES: &str = "work/files";
 /// Where it reads one of them.
 pub(crate) const FILE: &str = "work/file";
+
+/// Where it brings what a command wrote in its copy of the project.
+pub(crate) const BRING: &str = "work/bring";
 
 /// Where a client asks which workers there are.
 pub(crate) const WORKERS: &str = "workers";
@@ -73,9 +76,12 @@ pub(crate) struct Door {
     pub token: Arc<str>,
     /// What workers show.
     pub worker_token: Arc<str>,
+    /// What workers show that run commands elsewhere.
+    pub commands_token: Arc<str>,
     /// Those with tokens of their own.
     pub clients: Arc<dyn Clients>,
     pub placement: Arc<Placement>,
+    pub host: Arc<Host>,
     pub project: Arc<dyn Project>,
     pub streams: Arc<Streams>,
     pub blobs: BlobFolder,
@@ -101,6 +107,7 @@ pub(crate) fn router(door: Door) -> Router {
         .route(&format!("/{TEXTS}"), post(give_text))
         .route(&format!("/{FILES}"), post(files))
         .route(&format!("/{FILE}"), post(file))
+        .route(&format!("/{BRING}"), post(bring))
         .route(&format!("/{WORKERS}"), post(workers))
         .route(&format!("/{SPEAK}"), post(speak))
         .route(&format!("/{LOOK}"), post(look))
@@ -144,8 +151,10 @@ async fn let_in(State(door): State<Door>, mut request: Request, next: Next) -> R
     if is(&shown, &door.token) {
         return next.run(request).await;
     }
-    if is(&shown, &door.worker_token) {
-        if of_workers(request.uri().path()) {
+    let commands = is(&shown, &door.commands_token);
+    if commands || is(&shown, &door.worker_token) {
+        if of_workers(request.uri().path(), commands) {
+            request.extensions_mut().insert(Elsewhere { commands });
             return next.run(request).await;
         }
         return (StatusCode::FORBIDDEN, "the token of workers lets nobody do this").into_response();
@@ -168,16 +177,24 @@ async fn let_in(State(door): State<Door>, mut request: Request, next: Next) -> R
     next.run(request).await
 }
 
-async fn take(State(door): State<Door>, body: Bytes) -> Response {
+/// Whoever came with a token of workers.
+#[derive(Clone, Copy)]
+struct Elsewhere {
+    /// Whether it lets them run commands elsewhere.
+    commands: bool,
+}
+
+async fn take(State(door): State<Door>, worker: Option<Extension<Elsewhere>>, body: Bytes) -> Response {
     // The question of another version may have another form.
     let hello = serde_json::from_slice::<Hello>(&body).unwrap_or_default();
     if let Some(words) = hello.versions.refusal() {
         return (StatusCode::UPGRADE_REQUIRED, words).into_response();
     }
-    let asks: Take = match serde_json::from_slice(&body) {
+    let mut asks: Take = match serde_json::from_slice(&body) {
         Ok(asks) => asks,
         Err(error) => return (StatusCode::BAD_REQUEST, error.to_string()).into_response(),
     };
+    asks.offer.commands &= worker.is_none_or(|Extension(worker)| worker.commands);
     match door.placement.take(&asks).await {
         Ok(taken) => json(&taken),
         Err(_replaced) => (StatusCode::LOCKED, "another worker has this name").into_response(),
@@ -269,6 +286,25 @@ async fn file(State(door): State<Door>, Said(GetText { claim, id }): Said<GetTex
     match tokio::task::spawn_blocking(move || snapshots.read(&id)).await {
         Ok(Some(bytes)) => bytes.into_response(),
         Ok(None) => (StatusCode::GONE, "the file has changed").into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}
+
+async fn bring(State(door): State<Door>, Said(Bring { key, lease, written }): Said<Bring>) -> Response {
+    let leases = vec![(key.attempt, lease.number)];
+    let claim = Claim { run: key.run.clone(), process: lease.process.clone(), leases };
+    let job = match door.placement.admits(&claim).await {
+        Ok(Admission::Yes) => door.placement.desk.job(&key, &lease).filter(Job::is_command),
+        Ok(Admission::Later) => return (StatusCode::SERVICE_UNAVAILABLE, "this work is not known yet").into_response(),
+        Ok(Admission::No) => None,
+        Err(fault) => return failed(&fault),
+    };
+    let Some(job) = job else { return json(&Brought::Late) };
+    let (host, runtime) = (door.host, tokio::runtime::Handle::current());
+    let made = tokio::task::spawn_blocking(move || runtime.block_on(host.bring_back(&job, &written)));
+    match made.await {
+        Ok(Ok(brought)) => json(&brought),
+        Ok(Err(fault)) => (StatusCode::BAD_GATEWAY, fault.to_string()).into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
     }
 }

@@ -6,9 +6,11 @@
 //! with [`work`], and uses runs through [`RemoteStore`], which is a store like any other.
 
 mod blobs;
+mod brought;
 mod calls;
 mod checkouts;
 mod client;
+mod copies;
 mod desk;
 mod door;
 mod engine;

@@ -4,7 +4,9 @@ use callsheet_app::{Client, ClientRight};
 use callsheet_runtime::ports::{Asked, InboxMessage, Posted};
 
 use crate::calls::{BLOBS, INDEX, Landing, RUN};
-use crate::door::{DONE, FILE, FILES, GIVE, GRANT, LEAVE, LOG, LOOK, PAUSE, SLOT, SPEAK, TAKE, TEXT, TEXTS, WORKERS};
+use crate::door::{
+    BRING, DONE, FILE, FILES, GIVE, GRANT, LEAVE, LOG, LOOK, PAUSE, SLOT, SPEAK, TAKE, TEXT, TEXTS, WORKERS,
+};
 
 /// The right that a call needs. `None` if only the cluster's own parts may make it. What is given to a run is looked at
 /// by [`stamped`].
@@ -24,9 +26,11 @@ pub(crate) fn needed(path: &str) -> Option<ClientRight> {
 }
 
 /// Whether the token of workers lets somebody make a call. The record and the texts of a run are for those that have work
-/// of it, which the call itself shows.
-pub(crate) fn of_workers(path: &str) -> bool {
-    [TAKE, DONE, LEAVE, LOG, TEXT, TEXTS, FILE, FILES, SPEAK, SLOT, GIVE, PAUSE].contains(&path.trim_start_matches('/'))
+/// of it, which the call itself shows. With `commands`, the token lets them bring what commands wrote, too.
+pub(crate) fn of_workers(path: &str, commands: bool) -> bool {
+    let path = path.trim_start_matches('/');
+    [TAKE, DONE, LEAVE, LOG, TEXT, TEXTS, FILE, FILES, SPEAK, SLOT, GIVE, PAUSE].contains(&path)
+        || commands && path == BRING
 }
 
 /// What a client gives to a run, in its name.
@@ -100,9 +104,10 @@ mod tests {
         for path in
             ["/CallsheetRun/x/head", "/CallsheetRun/x/land", "/CallsheetBlobs/get", "/workers", "/", "/grants/add"]
         {
-            assert!(!of_workers(path), "{path}");
+            assert!(!of_workers(path, true), "{path}");
         }
-        assert!(of_workers("/work/take") && of_workers("/slots/ask"));
+        assert!(of_workers("/work/take", false) && of_workers("/slots/ask", false));
+        assert!(of_workers("/work/bring", true) && !of_workers("/work/bring", false));
     }
 
     /// covers: 15.17

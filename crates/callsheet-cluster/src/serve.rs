@@ -39,6 +39,8 @@ pub struct Serving {
     pub token: String,
     /// What workers show.
     pub worker_token: String,
+    /// What workers show that run commands elsewhere.
+    pub commands_token: String,
     /// Those with tokens of their own.
     pub clients: Arc<dyn Clients>,
     /// The folder with the texts of all runs.
@@ -55,7 +57,7 @@ pub struct Serving {
 /// The address cannot be used, or the engine does not respond.
 pub async fn serve(serving: Serving, ready: impl FnOnce(), stop: CancellationToken) -> Result<(), ClusterFault> {
     let Serving { listen, certificate, engine_listen, engine_certificate, .. } = serving;
-    let Serving { engine, nodes, token, worker_token, clients, blobs, slots, project, .. } = serving;
+    let Serving { engine, nodes, token, worker_token, commands_token, clients, blobs, slots, project, .. } = serving;
     let sockets = Sockets::of(&engine, nodes)?;
     let client = sockets.runs()?;
     let (texts, records) = (Arc::new(Texts::here(&blobs)), Records::Engine(client.clone()));
@@ -63,7 +65,7 @@ pub async fn serve(serving: Serving, ready: impl FnOnce(), stop: CancellationTok
     let blobs = BlobFolder::new(&blobs);
     let placement = Placement::new(client, slots);
     let endpoint = Endpoint::builder()
-        .bind(RunObject(host))
+        .bind(RunObject(Arc::clone(&host)))
         .bind(RunsObject)
         .bind(WorkService(Arc::clone(&placement)))
         .bind(BlobsService(blobs.clone()))
@@ -73,8 +75,10 @@ pub async fn serve(serving: Serving, ready: impl FnOnce(), stop: CancellationTok
     let door = Door {
         token: token.as_str().into(),
         worker_token: worker_token.into(),
+        commands_token: commands_token.into(),
         clients,
         placement,
+        host,
         project,
         streams: Arc::default(),
         blobs,

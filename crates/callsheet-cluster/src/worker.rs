@@ -170,6 +170,7 @@ mod tests {
     use axum::routing::post;
     use callsheet_core::nouns::{RunId, Settings, Slug};
     use callsheet_runtime::grants::GrantedThing;
+    use callsheet_runtime::paths::Workspace;
     use callsheet_runtime::ports::Store;
     use callsheet_runtime::services::Services;
 
@@ -194,6 +195,10 @@ mod tests {
 
         fn files(&self) -> ProjectFiles {
             ProjectFiles { root: PathBuf::new(), paths: Vec::new(), trusted: BTreeMap::new() }
+        }
+
+        fn closed_to_commands(&self, _: &Workspace, paths: &[PathBuf]) -> Vec<PathBuf> {
+            paths.to_vec()
         }
 
         fn grant(&self, _: GrantedThing, _: Option<(RunId, Slug)>) -> Result<String, String> {

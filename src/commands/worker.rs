@@ -14,7 +14,7 @@ use callsheet_cluster::{
 };
 use callsheet_core::nouns::{BlobId, RunId, Settings, Slug};
 use callsheet_models::config::{ProcessEnvironment, usable};
-use callsheet_runtime::grants::GrantedThing;
+use callsheet_runtime::grants::{Grant, GrantedThing};
 use callsheet_runtime::paths::{OWN_FOLDER, Workspace, create_private_folder, seen_files};
 use callsheet_runtime::ports::{Observer, Store, Unattended};
 use callsheet_runtime::services::Services;
@@ -23,7 +23,7 @@ use callsheet_runtime::trust::Trusted;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Exit, Failure, OpenArgs, WorkerArgs};
-use crate::cluster_door::{ClusterDoor, keep_token, worker_access_to};
+use crate::cluster_door::{ClusterDoor, keep_token, opened, worker_access_to};
 use crate::config::TokenList;
 use crate::models::{Choice, Models, Tape, provider_settings, provider_slots};
 use crate::setup::Setup;
@@ -31,6 +31,7 @@ use crate::term::Notices;
 use crate::wiring::{Parts, services, set_aside_left, without_model};
 
 use super::front::wait_for_signal;
+use super::grants;
 
 /// The folder with the texts of all runs, in that of the cluster.
 const TEXTS: &str = "texts";
@@ -44,11 +45,12 @@ pub(super) fn worker(setup: Setup, arguments: &WorkerArgs) -> Result<Exit, Failu
     let slots = WorkerSlots::new(&access, &process).map_err(failed)?;
     let texts = WorkerTexts::default();
     let name = arguments.name.clone().unwrap_or_else(|| process.chars().take(6).collect());
-    let (place, _lock) = if is_here {
-        (Place::Here(folder.join(TEXTS)), None)
+    let named = arguments.store.as_deref().map(opened).transpose()?;
+    let (place, bucket, _lock) = if is_here {
+        (Place::Here(folder.join(TEXTS)), ClusterDoor::of_project(&folder)?.bucket()?, None)
     } else {
         let (folder, lock) = elsewhere(&setup, arguments)?;
-        (Place::Elsewhere(folder), Some(lock))
+        (Place::Elsewhere(folder), named, Some(lock))
     };
     let worker = Worker {
         access,
@@ -58,6 +60,7 @@ pub(super) fn worker(setup: Setup, arguments: &WorkerArgs) -> Result<Exit, Failu
         slots: slots.clone(),
         texts: texts.clone(),
         place,
+        bucket,
         project: Arc::new(Workplace { setup, slots: Slots::shared(Arc::new(slots)), texts, models: Mutex::default() }),
     };
     until_stopped(arguments.attached, async |stop| {
@@ -117,6 +120,7 @@ pub(super) fn dispatcher(setup: Setup) -> Result<Exit, Failure> {
         commands_token: door.commands_token().to_owned(),
         clients: Arc::new(TokenList::new(&setup.folders, &setup.project)),
         blobs: folder.join(TEXTS),
+        bucket: door.bucket()?,
         slots: slots.clone(),
         project: Arc::new(Workplace { setup, slots, texts: WorkerTexts::default(), models: Mutex::default() }),
     };
@@ -216,6 +220,19 @@ impl Project for Workplace {
     fn files(&self) -> ProjectFiles {
         let root = &self.setup.project;
         ProjectFiles { root: root.clone(), paths: seen_files(root), trusted: self.setup.trusted().below(root) }
+    }
+
+    fn grants(&self) -> Result<Vec<Grant>, String> {
+        let mut listed = self.setup.grants().all().map_err(|error| grants::unusable(&self.setup, &error).what)?;
+        listed.retain(|grant| grant.scope.project.as_ref().is_none_or(|project| *project == self.setup.project));
+        Ok(listed)
+    }
+
+    fn revoke(&self, number: u32) -> Result<Option<Grant>, String> {
+        if !self.grants()?.iter().any(|grant| grant.n == number) {
+            return Ok(None);
+        }
+        self.setup.grants().revoke(number).map_err(|error| grants::unusable(&self.setup, &error).what)
     }
 
     fn closed_to_commands(&self, workspace: &Workspace, paths: &[PathBuf]) -> Vec<PathBuf> {

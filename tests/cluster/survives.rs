@@ -15,7 +15,16 @@ use crate::support::processes::Processes;
 
 /// Kills of each kind of run: few here, as many as `CALLSHEET_KILLS` says.
 fn kills() -> usize {
-    std::env::var("CALLSHEET_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(3)
+    said("CALLSHEET_KILLS").unwrap_or(3)
+}
+
+/// Whether the engine has several nodes, as many as `CALLSHEET_NODES` says.
+fn nodes() -> Option<usize> {
+    said("CALLSHEET_NODES").filter(|nodes| *nodes > 1)
+}
+
+fn said(name: &str) -> Option<usize> {
+    std::env::var(name).ok().and_then(|said| said.parse().ok())
 }
 
 const WORKER: &str = "worker";
@@ -33,6 +42,17 @@ const VICTIMS: [&[&str]; 7] = [
     &[WORKER, DISPATCHER],
     &[FAR, DISPATCHER],
     &[DISPATCHER, ENGINE, WORKER, WORKER],
+];
+
+/// The same with three nodes, each of which leads some runs.
+const VICTIMS_OF_NODES: [&[&str]; 7] = [
+    &[ENGINE, WORKER],
+    &["engine-2.toml", WORKER],
+    &["engine-3.toml", WORKER],
+    &[ENGINE],
+    &["engine-2.toml", FAR],
+    &["engine-3.toml", DISPATCHER],
+    &[ENGINE, DISPATCHER, WORKER, WORKER],
 ];
 
 /// What is left of each run is what is left of an uninterrupted local one.
@@ -87,7 +107,10 @@ impl Place for Hosted {
                 case.write_files(&cluster.project);
             }
             None => {
-                let (cluster, elsewhere) = (Cluster::start(case.project(), &self.engine, 2), TestProject::empty());
+                let nodes = nodes().map(|nodes| nodes.to_string());
+                let flags: Vec<&str> = nodes.iter().flat_map(|nodes| ["--nodes", nodes]).collect();
+                let cluster = Cluster::start_with(case.project(), &self.engine, 2, &flags);
+                let elsewhere = TestProject::empty();
                 let far = cluster.far_worker_with(&cluster.commands_token(), FAR, &elsewhere);
                 cluster.until("the worker comes", |cluster| cluster.workers().contains_key(FAR));
                 self.cluster = Some((cluster, elsewhere, Mutex::new(far)));
@@ -154,7 +177,8 @@ impl Hosted {
     fn kill(&self, kill: Kill, begun: Instant) -> Instant {
         std::thread::sleep((begun + kill.after).saturating_duration_since(Instant::now()));
         let moment = Instant::now();
-        let names = VICTIMS[(self.first + kill.number) % VICTIMS.len()];
+        let victims = if nodes().is_some() { VICTIMS_OF_NODES } else { VICTIMS };
+        let names = victims[(self.first + kill.number) % victims.len()];
         let (cluster, elsewhere, far) = self.cluster.as_ref().unwrap();
         for name in names {
             if *name == FAR {

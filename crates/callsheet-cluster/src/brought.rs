@@ -11,7 +11,7 @@ use callsheet_core::prompt::Note;
 use callsheet_core::visible::visible_line;
 use callsheet_runtime::changes::{ApplyFault, Journal, Means, Written, bring_back};
 use callsheet_runtime::paths::Workspace;
-use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
+use callsheet_runtime::ports::{StoreFault, Tool, ToolContext, ToolFault, ToolOutcome};
 use callsheet_runtime::services::Services;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -193,6 +193,9 @@ impl Host {
             Err(ApplyFault::Moved(issues) | ApplyFault::Refused(issues)) => {
                 let issues: Vec<String> = issues.iter().map(ToString::to_string).collect();
                 Ok(Brought::Refused(issues.join("\n")))
+            }
+            Err(ApplyFault::Store(StoreFault::NoBlob(id))) => {
+                Ok(Brought::Refused(format!("its text {id} did not come")))
             }
             Err(fault) => Err(HostFault::Again(fault.to_string())),
         }

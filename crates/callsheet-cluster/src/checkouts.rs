@@ -12,7 +12,7 @@ use callsheet_core::nouns::{BlobId, RunId};
 use callsheet_runtime::paths::remove_tree_settled;
 use tokio::sync::Mutex as AsyncMutex;
 
-use crate::blobs::BlobFolder;
+use crate::bucket::{Blobs, Bucket, blocking};
 use crate::calls::{GetText, Snapshot, SnapshotFile};
 use crate::client::Client;
 use crate::door::{FILE, FILES};
@@ -35,7 +35,7 @@ pub struct Checkout {
 /// The checkouts of a worker.
 pub(crate) struct Checkouts {
     folder: PathBuf,
-    contents: BlobFolder,
+    contents: Blobs,
     pub client: Client,
     pub own: Arc<OwnWork>,
     /// One is made at a time.
@@ -95,8 +95,8 @@ impl Drop for InUse {
 
 impl Checkouts {
     /// Checkouts below a folder.
-    pub fn new(folder: &Path, client: Client, own: Arc<OwnWork>) -> Arc<Self> {
-        let contents = BlobFolder::new(&folder.join("contents"));
+    pub fn new(folder: &Path, bucket: Option<Bucket>, client: Client, own: Arc<OwnWork>) -> Arc<Self> {
+        let contents = Blobs::new(&folder.join("contents"), bucket);
         Arc::new(Self {
             folder: folder.to_owned(),
             contents,
@@ -165,7 +165,10 @@ impl Checkouts {
     /// Fetches the contents that are missing.
     async fn fetch(&self, run: &RunId, snapshot: &Snapshot) -> Result<(), ClusterFault> {
         let wanted: BTreeSet<&BlobId> = snapshot.files.iter().map(|file| &file.id).collect();
-        for id in wanted.into_iter().filter(|id| self.contents.get(id).is_err()) {
+        for id in wanted {
+            if blocking(|| self.contents.get(id)).is_ok() {
+                continue;
+            }
             let asks = GetText { claim: self.own.claim(run), id: id.clone() };
             let body = serde_json::to_vec(&asks).unwrap_or_default();
             let bytes = self.client.call_bytes(FILE, body, "application/json").await?;
@@ -173,7 +176,7 @@ impl Checkouts {
             if BlobId::of(&bytes) != *id {
                 return Err(damaged());
             }
-            self.contents.replace(&bytes).map_err(|fault| ClusterFault::Refused(fault.to_string()))?;
+            self.contents.keep(&bytes).map_err(|fault| ClusterFault::Refused(fault.to_string()))?;
         }
         Ok(())
     }
@@ -197,7 +200,7 @@ pub(crate) fn change(
     root: &Path,
     wanted: &[SnapshotFile],
     known: &MadeFiles,
-    contents: &BlobFolder,
+    contents: &Blobs,
 ) -> io::Result<MadeFiles> {
     std::fs::create_dir_all(root)?;
     let by_path: BTreeMap<&str, &SnapshotFile> = wanted.iter().map(|file| (file.path.as_str(), file)).collect();
@@ -245,15 +248,16 @@ fn clear(root: &Path, folder: &Path, keeps: &mut impl FnMut(&str, &std::fs::Meta
 mod tests {
     use super::*;
 
-    fn file(contents: &BlobFolder, path: &str, text: &str) -> SnapshotFile {
-        SnapshotFile { path: path.to_owned(), id: contents.put(text.as_bytes()).unwrap(), runs: path.ends_with(".sh") }
+    fn file(contents: &Blobs, path: &str, text: &str) -> SnapshotFile {
+        contents.keep(text.as_bytes()).unwrap();
+        SnapshotFile { path: path.to_owned(), id: BlobId::of(text.as_bytes()), runs: path.ends_with(".sh") }
     }
 
     /// covers: 15.21
     #[test]
     fn a_checkout_becomes_the_snapshot_whatever_was_done_there() {
         let folder = tempfile::tempdir().unwrap();
-        let (root, contents) = (folder.path().join("garden"), BlobFolder::new(&folder.path().join("contents")));
+        let (root, contents) = (folder.path().join("garden"), Blobs::new(&folder.path().join("contents"), None));
         let first =
             [file(&contents, "a.md", "One."), file(&contents, "b/c.sh", "true"), file(&contents, "d.md", "Two.")];
         let made = change(&root, &first, &MadeFiles::new(), &contents).unwrap();

@@ -115,7 +115,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
-    use crate::blobs::BlobFolder;
+    use crate::bucket::Blobs;
     use crate::calls::SnapshotFile;
     use crate::checkouts::change;
 
@@ -123,11 +123,10 @@ mod tests {
     #[test]
     fn every_difference_is_found_and_what_the_project_does_not_see_is_named() {
         let folder = tempfile::tempdir().unwrap();
-        let (root, contents) = (folder.path().join("garden"), BlobFolder::new(&folder.path().join("contents")));
-        let file = |path: &str, text: &str| SnapshotFile {
-            path: path.to_owned(),
-            id: contents.put(text.as_bytes()).unwrap(),
-            runs: false,
+        let (root, contents) = (folder.path().join("garden"), Blobs::new(&folder.path().join("contents"), None));
+        let file = |path: &str, text: &str| {
+            contents.keep(text.as_bytes()).unwrap();
+            SnapshotFile { path: path.to_owned(), id: BlobId::of(text.as_bytes()), runs: false }
         };
         let files = [
             file(".gitignore", "target/\n*.log\n"),

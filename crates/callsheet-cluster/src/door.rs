@@ -10,16 +10,20 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::{Extension, Router};
 use callsheet_app::{Client, Clients};
-use callsheet_core::nouns::RunId;
+use callsheet_core::events::Event;
+use callsheet_core::nouns::{BlobId, RunId};
 use callsheet_runtime::ports::StoreFault;
 use restate_sdk::endpoint::{Endpoint, HandleOptions, ProtocolMode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use subtle::ConstantTimeEq;
 
-use crate::blobs::BlobFolder;
-use crate::calls::{BLOBS, Bring, Brought, Claim, Done, GetText, Grant, Hello, INDEX, Job, RUN, ReadLog, Take};
+use crate::bucket::Blobs;
+use crate::calls::{
+    BLOBS, Bring, Brought, Claim, Done, GetText, Grant, Hello, INDEX, Job, RUN, ReadLog, Take, Unperformed,
+};
 use crate::client::segment;
+use crate::collect::collect;
 use crate::fault::ClusterFault;
 use crate::host::{Host, Project};
 use crate::limits::{Paused, Slot};
@@ -54,10 +58,19 @@ pub(crate) const FILE: &str = "work/file";
 /// Where it brings what a command wrote in its copy of the project.
 pub(crate) const BRING: &str = "work/bring";
 
+/// Where it asks for a text that is in the object store of the cluster.
+pub(crate) const STORE: &str = "work/store";
+
 /// Where a client asks which workers there are.
 pub(crate) const WORKERS: &str = "workers";
 /// Where a client allows something.
 pub(crate) const GRANT: &str = "grants/add";
+/// Where a client asks what is allowed.
+pub(crate) const GRANTS: &str = "grants/list";
+/// Where it takes a grant back.
+pub(crate) const REVOKE: &str = "grants/revoke";
+/// Where it removes texts that no run names.
+pub(crate) const COLLECT: &str = "texts/collect";
 /// Where a worker asks for a slot of a provider.
 pub(crate) const SLOT: &str = "slots/ask";
 /// Where it gives one back.
@@ -84,7 +97,9 @@ pub(crate) struct Door {
     pub host: Arc<Host>,
     pub project: Arc<dyn Project>,
     pub streams: Arc<Streams>,
-    pub blobs: BlobFolder,
+    pub blobs: Blobs,
+    /// A text that only the object store has, if there is one.
+    pub marked: Option<BlobId>,
     pub named: Arc<NamedTexts>,
     pub snapshots: Arc<Snapshots>,
     pub endpoint: Endpoint,
@@ -108,10 +123,14 @@ pub(crate) fn router(door: Door) -> Router {
         .route(&format!("/{FILES}"), post(files))
         .route(&format!("/{FILE}"), post(file))
         .route(&format!("/{BRING}"), post(bring))
+        .route(&format!("/{STORE}"), post(store))
         .route(&format!("/{WORKERS}"), post(workers))
         .route(&format!("/{SPEAK}"), post(speak))
         .route(&format!("/{LOOK}"), post(look))
         .route(&format!("/{GRANT}"), post(grant))
+        .route(&format!("/{GRANTS}"), post(grants))
+        .route(&format!("/{REVOKE}"), post(revoke))
+        .route(&format!("/{COLLECT}"), post(unnamed))
         .route(&format!("/{SLOT}"), post(slot))
         .route(&format!("/{GIVE}"), post(give))
         .route(&format!("/{PAUSE}"), post(pause));
@@ -201,13 +220,31 @@ async fn take(State(door): State<Door>, worker: Option<Extension<Elsewhere>>, bo
     }
 }
 
-async fn done(State(door): State<Door>, Said(done): Said<Done>) -> Response {
+async fn done(State(door): State<Door>, Said(mut done): Said<Done>) -> Response {
+    // What a worker put into another store than this one is nowhere for the run.
+    if door.blobs.bucket.is_some() {
+        let blobs = door.blobs.clone();
+        done = match tokio::task::spawn_blocking(move || with_texts(&blobs, done)).await {
+            Ok(done) => done,
+            Err(error) => return (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+        };
+    }
     match door.placement.done(done).await {
         Ok(Receipt::Taken) => json(&true),
         Ok(Receipt::Late) => json(&false),
         Ok(Receipt::Later) => (StatusCode::SERVICE_UNAVAILABLE, "this work is not known yet").into_response(),
         Err(fault) => failed(&fault),
     }
+}
+
+/// A result whose texts are here, or else a failure.
+fn with_texts(blobs: &Blobs, mut done: Done) -> Done {
+    let named = done.result.iter().flatten().flatten().flat_map(Event::blobs);
+    let missing = named.cloned().find_map(|id| blobs.get(&id).err());
+    if let Some(fault) = missing {
+        done.result = Err(Unperformed { begun: true, why: format!("a text of the result: {fault}") });
+    }
+    done
 }
 
 /// Refuses a worker that has no work of a run.
@@ -259,9 +296,10 @@ async fn give_text(State(door): State<Door>, body: Bytes) -> Response {
     if let Err(refused) = admit(&door, &claim).await {
         return refused;
     }
-    let (blobs, bytes) = (door.blobs, body.slice((end + 1).min(body.len())..));
-    match tokio::task::spawn_blocking(move || blobs.put(&bytes)).await {
-        Ok(Ok(id)) => json(&id),
+    let (blobs, bytes) = (door.blobs, body.slice((end + 1).min(body.len())..).to_vec());
+    let id = BlobId::of(&bytes);
+    match tokio::task::spawn_blocking(move || blobs.put_all(&[bytes])).await {
+        Ok(Ok(())) => json(&id),
         Ok(Err(fault)) => (StatusCode::INSUFFICIENT_STORAGE, fault.to_string()).into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
     }
@@ -284,7 +322,19 @@ async fn file(State(door): State<Door>, Said(GetText { claim, id }): Said<GetTex
     }
     let snapshots = door.snapshots;
     match tokio::task::spawn_blocking(move || snapshots.read(&id)).await {
-        Ok(Some(bytes)) => bytes.into_response(),
+        Ok(Some(bytes)) => {
+            // The next worker finds it there.
+            if let Some(bucket) = door.blobs.bucket {
+                let texts = [bytes.clone()];
+                tokio::task::spawn_blocking(move || {
+                    let put = bucket.put_all(&texts);
+                    put.unwrap_or_else(
+                        |fault| tracing::warn!(%fault, "a file of the project is not in the object store"),
+                    );
+                });
+            }
+            bytes.into_response()
+        }
         Ok(None) => (StatusCode::GONE, "the file has changed").into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
     }
@@ -309,6 +359,10 @@ async fn bring(State(door): State<Door>, Said(Bring { key, lease, written }): Sa
     }
 }
 
+async fn store(State(door): State<Door>) -> Response {
+    json(&door.marked)
+}
+
 async fn leave(State(door): State<Door>, Said(process): Said<String>) -> Response {
     door.placement.desk.leave(&process);
     json(&true)
@@ -328,6 +382,21 @@ async fn look(State(door): State<Door>, Said(run): Said<RunId>) -> Response {
 
 async fn grant(State(door): State<Door>, Said(Grant { what, only }): Said<Grant>) -> Response {
     json(&door.project.grant(what, only))
+}
+
+async fn grants(State(door): State<Door>) -> Response {
+    json(&door.project.grants())
+}
+
+async fn revoke(State(door): State<Door>, Said(number): Said<u32>) -> Response {
+    json(&door.project.revoke(number))
+}
+
+async fn unnamed(State(door): State<Door>, Said(dry_run): Said<bool>) -> Response {
+    match collect(&door.placement.client, door.blobs, dry_run).await {
+        Ok(removed) => json(&removed),
+        Err(fault) => failed(&fault),
+    }
 }
 
 async fn slot(State(door): State<Door>, Said(slot): Said<Slot>) -> Response {

@@ -12,7 +12,7 @@ use callsheet_core::nouns::{RunId, Settings, Slug};
 use callsheet_core::record::EffectKey;
 use callsheet_runtime::driver::{Followed, HostedRun};
 use callsheet_runtime::fault::DriveFault;
-use callsheet_runtime::grants::{Caller, GrantedThing};
+use callsheet_runtime::grants::{Caller, Grant, GrantedThing};
 use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::ports::{Asked, RunSummary, Store, StoreFault};
 use callsheet_runtime::services::Services;
@@ -57,6 +57,18 @@ pub trait Project: Send + Sync {
     /// # Errors
     /// Why it was not granted, in words for a person.
     fn grant(&self, what: GrantedThing, only: Option<(RunId, Slug)>) -> Result<String, String>;
+
+    /// What is allowed for longer than one answer.
+    ///
+    /// # Errors
+    /// Why that cannot be read, in words for a person.
+    fn grants(&self) -> Result<Vec<Grant>, String>;
+
+    /// Takes the grant with this number back. `None` if there is none.
+    ///
+    /// # Errors
+    /// Why that was not done, in words for a person.
+    fn revoke(&self, number: u32) -> Result<Option<Grant>, String>;
 }
 
 /// The files of a project that a run sees.

@@ -191,7 +191,7 @@ fn what_no_command_elsewhere_may_change_is_known_before() {
     let (_keep, root) = project();
     fs::write(root.join(".git/config"), "[core]\nhooksPath = tools/hooks\n").unwrap();
     fs::create_dir(root.join("docs")).unwrap();
-    fs::write(root.join("AGENTS.md"), "Read @docs/rules.md\n").unwrap();
+    fs::write(root.join("AGENTS.md"), "@docs/rules.md\n").unwrap();
     fs::write(root.join("docs/rules.md"), "Be kind.\n").unwrap();
     let freed = Freed { whole: vec![PathBuf::from(".vscode")], commits: Vec::new() };
     let guard = Guard::of(&root, &freed, std::slice::from_ref(&root));

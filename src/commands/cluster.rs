@@ -56,7 +56,12 @@ fn workers(setup: &Setup) -> Result<Exit, Failure> {
         }
         let WorkerView { name, offer, doing, done } = worker;
         let tools = offer.tools.map_or_else(|| "all tools".to_owned(), |tools| format!("tools {}", tools.join(", ")));
-        let changes = if offer.changes { "changes" } else { "no changes" };
+        let changes = match (offer.here, offer.changes, offer.commands) {
+            (true, true, _) => "changes",
+            (true, false, _) => "no changes",
+            (false, _, true) => "elsewhere, with commands",
+            (false, _, false) => "elsewhere",
+        };
         let providers = offer.providers.join(", ");
         super::print(&format!(
             "{name}  {doing} of {} at once, {done} done; {tools}; {changes}; {providers}\n",

@@ -52,11 +52,18 @@ pub(super) fn worker(setup: Setup, arguments: &WorkerArgs) -> Result<Exit, Failu
         let (folder, lock) = elsewhere(&setup, arguments)?;
         (Place::Elsewhere(folder), named, Some(lock))
     };
+    let offer = offer(&setup, arguments, is_here);
+    if !is_here && !offer.commands {
+        tell!(
+            "note: this machine does not confine commands, so this worker runs none; `{} doctor` says why",
+            setup.command
+        );
+    }
     let worker = Worker {
         access,
         name,
         process,
-        offer: offer(&setup, arguments, is_here),
+        offer,
         slots: slots.clone(),
         texts: texts.clone(),
         place,

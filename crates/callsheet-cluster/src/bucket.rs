@@ -184,9 +184,14 @@ impl Remote {
         self.below.clone().join(start).join(name)
     }
 
-    /// No message of the store has a key in it: they are in headers of requests alone.
+    /// No message of the store has a key in it: they are in headers of requests alone. Of a page that a server adds, only its
+    /// sentence is kept.
     fn fault(&self, error: &Error) -> StoreFault {
-        StoreFault::Remote(format!("the object store {}: {error}", self.address))
+        let words = error.to_string();
+        let (first, page) = words.split_once("<?xml").unwrap_or((&words, ""));
+        let said = page.split_once("<Message>").and_then(|(_, rest)| rest.split_once("</Message>"));
+        let said = said.map(|(said, _)| said).unwrap_or_default();
+        StoreFault::Remote(format!("the object store {}: {first}{said}", self.address))
     }
 
     fn note(&self, id: BlobId) {

@@ -69,12 +69,11 @@ impl Differences {
         }
         let after = BlobId::of(&std::fs::read(&place)?);
         if before.is_none_or(|file| file.id != after) {
-            let mode = before.is_none().then_some(if runs(&data) { 0o755 } else { 0o644 });
             let (path, before) = (path.to_owned(), before.map(|file| file.id.clone()));
-            self.written.files.push(FileChange { path, before, after: Some(after.clone()), mode });
+            self.written.files.push(FileChange { path, before, after: Some(after.clone()), mode: None });
             self.contents.push((after, place));
         }
-        if before.is_some_and(|file| file.runs != runs(&data)) {
+        if before.is_some_and(|file| file.runs) != runs(&data) {
             self.written.programs.insert(path.to_owned(), runs(&data));
         }
         Ok(())
@@ -156,14 +155,15 @@ mod tests {
         symlink("/etc/passwd", root.join("link")).unwrap();
         let found = Differences::of(&root, &made).unwrap();
         let id = |text: &str| Some(BlobId::of(text.as_bytes()));
-        let change = |path: &str, before, after, mode| FileChange { path: path.to_owned(), before, after, mode };
+        let change = |path: &str, before, after| FileChange { path: path.to_owned(), before, after, mode: None };
         let files = vec![
-            change("a.md", id("One."), id("Ten."), None),
-            change("b/gone.md", id("Two."), None, None),
-            change("made/new.sh", None, id("echo"), Some(0o755)),
+            change("a.md", id("One."), id("Ten.")),
+            change("b/gone.md", id("Two."), None),
+            change("made/new.sh", None, id("echo")),
         ];
         assert_eq!(found.written.files, files);
-        assert_eq!(found.written.programs, [("run.sh".to_owned(), true)].into());
+        let programs = ["made/new.sh", "run.sh"].map(|path| (path.to_owned(), true));
+        assert_eq!(found.written.programs, programs.into());
         assert_eq!(found.contents.len(), 2);
         assert_eq!(found.odd, ["link"]);
         assert_eq!(found.left, ["b/x.log", "empty/", "target/"]);

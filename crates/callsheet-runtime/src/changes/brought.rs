@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use callsheet_core::issue::{Issue, IssueCode};
 use callsheet_core::record::{ChangeSet, FileChange};
@@ -13,7 +14,7 @@ use crate::ports::Store;
 use super::apply::{ApplyFault, Means, apply, roll_back};
 use super::journal::Journal;
 use super::stage::refused;
-use super::steps::{Disk, backwards};
+use super::steps::{Disk, State, backwards};
 
 /// The largest file that a command can change in a copy.
 const LARGEST: usize = 64 * 1024 * 1024;
@@ -23,7 +24,7 @@ const LARGEST: usize = 64 * 1024 * 1024;
 pub struct Written {
     /// Files with other contents, new files and removed ones.
     pub files: Vec<FileChange>,
-    /// Files that have become programs, or no longer are.
+    /// Files that have become programs, or no longer are. A new program is here, too.
     pub programs: BTreeMap<String, bool>,
 }
 
@@ -46,11 +47,18 @@ impl Written {
 /// See [`ApplyFault`].
 pub fn bring_back(written: &Written, journal: &Journal, means: Means<'_>) -> Result<(), ApplyFault> {
     let Means { workspace, store, .. } = means;
-    let set = ChangeSet { files: written.files.clone(), diff: None };
-    let moved: Vec<Issue> = written.programs.keys().filter_map(|path| misplaced(path, workspace)).collect();
+    let moved: Vec<Issue> = written.paths().filter_map(|path| misplaced(path, workspace)).collect();
     if !moved.is_empty() {
         return Err(ApplyFault::Refused(moved));
     }
+    // The bits of a file stay as they are here. Whoever names it gives it no others.
+    let disk = Disk::new(workspace);
+    let mode = |file: &FileChange| match disk.state(Path::new(&file.path)) {
+        Ok(State::File { mode, .. }) => Some(mode),
+        _ => None,
+    };
+    let files = written.files.iter().map(|file| FileChange { mode: mode(file), ..file.clone() });
+    let set = ChangeSet { files: files.collect(), diff: None };
     if journal.is_begun()? {
         roll_back(&set, journal, means)?;
     }
@@ -136,7 +144,7 @@ mod tests {
             };
             let files = vec![
                 file("gone.md", Some("Bye.\n"), None),
-                file("made/b.bin", None, Some("\u{0}new")),
+                FileChange { mode: Some(0o6777), ..file("made/b.bin", None, Some("\u{0}new")) },
                 file("notes/a.md", Some("Old.\n"), Some("New.\n")),
             ];
             Written { files, programs: BTreeMap::from([("run.sh".to_owned(), true)]) }
@@ -154,7 +162,9 @@ mod tests {
         }
 
         fn is_made(&self) -> bool {
-            let mode = self.project.workspace.root().join("run.sh").metadata().unwrap().permissions().mode();
+            let mode_of = |path: &str| self.project.path(path).metadata().unwrap().permissions().mode();
+            let mode = mode_of("run.sh");
+            assert_eq!(mode_of("made/b.bin") & 0o7111, 0, "nobody becomes somebody else by it");
             self.read("notes/a.md").as_deref() == Some("New.\n")
                 && self.read("made/b.bin").as_deref() == Some("\u{0}new")
                 && self.read("gone.md").is_none()

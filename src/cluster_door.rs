@@ -4,7 +4,7 @@ use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
-use callsheet_cluster::{Access, Certificate, ClusterFault, Trust};
+use callsheet_cluster::{Access, Bucket, Certificate, ClusterFault, Trust};
 use serde::{Deserialize, Serialize};
 
 use crate::cli::{ClusterUpArgs, Failure};
@@ -22,11 +22,15 @@ pub struct ClusterDoor {
     engine: SocketAddr,
     token: String,
     workers: String,
+    commands: String,
     /// How many nodes the engine has. It keeps them.
     nodes: u32,
     /// The files with a certificate from an authority and its key. `None` stands for the cluster's own.
     #[serde(default)]
     certificate: Option<(PathBuf, PathBuf)>,
+    /// Where texts are kept beyond this machine.
+    #[serde(default)]
+    store: Option<String>,
 }
 
 impl ClusterDoor {
@@ -59,8 +63,10 @@ impl ClusterDoor {
                     engine: address_of(&other)?,
                     token: token()?,
                     workers: token()?,
+                    commands: token()?,
                     nodes: arguments.nodes.unwrap_or(1),
                     certificate: None,
+                    store: None,
                 }
             }
         };
@@ -79,6 +85,10 @@ impl ClusterDoor {
             .as_ref()
             .zip(arguments.tls_key.as_ref())
             .map(|(certificate, key)| (absolute(certificate), absolute(key)));
+        door.store = arguments.store.clone();
+        if let Some(bucket) = door.bucket()? {
+            bucket.check().map_err(|fault| Failure::usage(fault.to_string(), "nothing was started"))?;
+        }
         door.certificate(folder)?;
         door.engine_certificate(folder)?;
         door.write(folder)
@@ -129,6 +139,19 @@ impl ClusterDoor {
         &self.workers
     }
 
+    /// The token of workers that run commands elsewhere.
+    pub fn commands_token(&self) -> &str {
+        &self.commands
+    }
+
+    /// Where texts are kept beyond this machine.
+    ///
+    /// # Errors
+    /// The address cannot be used.
+    pub fn bucket(&self) -> Result<Option<Bucket>, Failure> {
+        self.store.as_deref().map(opened).transpose()
+    }
+
     /// What is shown to workers and clients.
     ///
     /// # Errors
@@ -161,6 +184,18 @@ impl ClusterDoor {
 
 fn unusable(fault: ClusterFault) -> Failure {
     Failure::usage(fault.to_string(), "name a certificate and its key in PEM with --tls-cert and --tls-key")
+}
+
+/// The object store at this address. Its keys come from the environment; they are masked, and commands of tasks do not get them.
+///
+/// # Errors
+/// The address cannot be used.
+pub fn opened(address: &str) -> Result<Bucket, Failure> {
+    let keys = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"];
+    let known = keys.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)));
+    callsheet_runtime::shown::keep_secret(known);
+    callsheet_runtime::transport_policy::withhold(keys.map(str::to_owned));
+    Bucket::open(address).map_err(|fault| Failure::usage(fault.to_string(), ""))
 }
 
 /// A free port of this machine. It stays free for as long as this lives.

@@ -13,7 +13,11 @@ pub enum ClusterCommand {
     /// List the workers of this project's cluster, or of the one that --on names.
     Workers,
     /// Print the token for workers on other machines. It lets nobody see or decide anything but the work that it gets.
-    Token,
+    Token {
+        /// Print the one for workers that also run commands, whose changes are made in the project.
+        #[arg(long)]
+        commands: bool,
+    },
     /// Fold runs for the engine and hand their tasks to workers. `cluster up` starts this.
     #[command(hide = true)]
     Dispatch,
@@ -46,6 +50,11 @@ pub struct ClusterUpArgs {
     #[arg(long, value_name = "N", value_parser = nodes)]
     pub nodes: Option<u32>,
 
+    /// Object store, s3://BUCKET/PREFIX or file:///FOLDER, in which texts of runs are kept beyond this machine; workers that name it
+    /// too read and write there. Keys are in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.
+    #[arg(long, value_name = "URL")]
+    pub store: Option<String>,
+
     /// Program of the engine, if it is not installed where `cluster up` looks.
     #[arg(long, value_name = "FILE")]
     pub engine: Option<PathBuf>,
@@ -77,6 +86,10 @@ pub struct WorkerArgs {
     /// Run only these tools; by default all.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub tools: Option<Vec<String>>,
+
+    /// Object store of the cluster, for a worker on another machine; by default it asks the dispatcher for everything.
+    #[arg(long, value_name = "URL")]
+    pub store: Option<String>,
 
     /// Change no files of the project.
     #[arg(long)]

@@ -24,13 +24,14 @@ pub(super) fn cluster(setup: Setup, command: &ClusterCommand) -> Result<Exit, Fa
     match command {
         ClusterCommand::Up(arguments) => start(&setup, arguments),
         ClusterCommand::Workers => workers(&setup),
-        ClusterCommand::Token if setup.on.is_some() => Err(Failure::usage(
+        ClusterCommand::Token { .. } if setup.on.is_some() => Err(Failure::usage(
             "the token is not sent to anybody",
             "print it in the project of the cluster, without --on",
         )),
-        ClusterCommand::Token => {
+        ClusterCommand::Token { commands } => {
             let door = ClusterDoor::of_project(&setup.cluster_folder())?;
-            super::print(&format!("{}\n", door.worker_token()))?;
+            let token = if *commands { door.commands_token() } else { door.worker_token() };
+            super::print(&format!("{token}\n"))?;
             Ok(Exit::Complete)
         }
         ClusterCommand::Dispatch => super::worker::dispatcher(setup),
@@ -55,7 +56,12 @@ fn workers(setup: &Setup) -> Result<Exit, Failure> {
         }
         let WorkerView { name, offer, doing, done } = worker;
         let tools = offer.tools.map_or_else(|| "all tools".to_owned(), |tools| format!("tools {}", tools.join(", ")));
-        let changes = if offer.changes { "changes" } else { "no changes" };
+        let changes = match (offer.here, offer.changes, offer.commands) {
+            (true, true, _) => "changes",
+            (true, false, _) => "no changes",
+            (false, _, true) => "elsewhere, with commands",
+            (false, _, false) => "elsewhere",
+        };
         let providers = offer.providers.join(", ");
         super::print(&format!(
             "{name}  {doing} of {} at once, {done} done; {tools}; {changes}; {providers}\n",

@@ -20,7 +20,9 @@ pub(super) fn export(setup: &Setup, arguments: &ExportArgs) -> Result<Exit, Fail
     let store = setup.existing_store()?;
     let found = find_run(&store, arguments.run.as_deref(), |_| true, "")?;
     let (run, command) = (&found.run, &setup.command);
-    if let Some(owner) = &found.owner {
+    // A cluster has a run also while it only waits for a person.
+    let rests = store.hosting().is_some() && found.outcome.is_some();
+    if let Some(owner) = found.owner.as_ref().filter(|_| !rests) {
         let advice = format!("wait until it ends or needs you, or stop it: {command} cancel {run}");
         return Err(Failure::usage(format!("run {run} is in progress ({owner})"), advice));
     }

@@ -7,11 +7,24 @@ use crate::cli::{Exit, Failure, GcArgs};
 use crate::setup::{Setup, store_failure};
 
 pub(super) fn gc(setup: &Setup, arguments: &GcArgs) -> Result<Exit, Failure> {
+    #[cfg(feature = "cluster")]
+    if let Some(on) = &setup.on {
+        let removed = on.collect(arguments.dry_run).map_err(|fault| store_failure(fault.into()))?;
+        return said(
+            setup,
+            &Collected { blobs: removed.texts, blob_bytes: removed.bytes, ..Collected::default() },
+            arguments,
+        );
+    }
     setup.existing_store()?;
     let store = SqliteStore::open(&setup.store_folder()).map_err(store_failure)?;
     let collected = store.collect(arguments.dry_run).map_err(store_failure)?;
+    said(setup, &collected, arguments)
+}
+
+fn said(setup: &Setup, collected: &Collected, arguments: &GcArgs) -> Result<Exit, Failure> {
     if setup.json {
-        let Collected { blobs, blob_bytes, empty_runs, files, file_bytes, at_work } = &collected;
+        let Collected { blobs, blob_bytes, empty_runs, files, file_bytes, at_work } = collected;
         super::print_json(&serde_json::json!({
             "dry_run": arguments.dry_run, "texts": blobs, "text_bytes": blob_bytes, "empty_runs": empty_runs,
             "files": files, "file_bytes": file_bytes, "at_work": at_work.as_ref().map(|(run, _)| run),
@@ -23,7 +36,7 @@ pub(super) fn gc(setup: &Setup, arguments: &GcArgs) -> Result<Exit, Failure> {
             "run {run} is at work ({owner}), so stored texts were left alone; run `callsheet gc` again when it has ended"
         );
     }
-    super::say(setup, &words(&collected, arguments.dry_run))?;
+    super::say(setup, &words(collected, arguments.dry_run))?;
     Ok(Exit::Complete)
 }
 

@@ -15,6 +15,10 @@ use crate::setup::{Setup, civil, find_run, recorded};
 use crate::wiring::{from_home, tool_specs};
 
 pub(super) fn grants(setup: &Setup, arguments: &GrantsArgs) -> Result<Exit, Failure> {
+    #[cfg(feature = "cluster")]
+    if let Some(on) = &setup.on {
+        return super::on_cluster::grants(setup, on, arguments.command.as_ref());
+    }
     match &arguments.command {
         None => list(setup)?,
         Some(GrantsCommand::Add(add)) => {

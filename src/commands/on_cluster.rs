@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use callsheet_app::{LocalRuns, Refusal, RunView};
+use callsheet_cluster::{ClusterFault, RemoteStore};
 use callsheet_core::nouns::{RunId, Settings};
+use callsheet_core::record::Outcome;
 use callsheet_runtime::driver::ResumeKind;
-use callsheet_runtime::ports::{Asked, InboxMessage};
+use callsheet_runtime::ports::{Asked, Clock, InboxMessage, SystemClock};
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::{ClusterCommand, Command, Exit, Failure, TemplateCommand, WorkArgs};
+use crate::cli::{ClusterCommand, Command, Exit, Failure, GrantsCommand, TemplateCommand, WorkArgs};
 use crate::relay;
 use crate::setup::{Setup, store_failure};
 
@@ -35,7 +37,11 @@ pub(super) fn refuse_others(setup: &Setup, command: &Command) -> Result<(), Fail
         Command::Template(TemplateCommand::Run(arguments)) => is_plain(&arguments.work) && arguments.branch.is_none(),
         Command::Approve(_) | Command::Deny(_) => true,
         Command::Show(_) | Command::Cancel(_) | Command::Watch(_) | Command::Report(_) => true,
-        Command::Drop(_) | Command::Fork(_) | Command::Undo(_) => true,
+        Command::Drop(_) | Command::Fork(_) | Command::Undo(_) | Command::Gc(_) => true,
+        #[cfg(feature = "share")]
+        Command::Export(_) => true,
+        Command::Plan(arguments) => is_plain(&arguments.work),
+        Command::Grants(arguments) => !matches!(arguments.command, Some(GrantsCommand::Add(_))),
         #[cfg(feature = "page")]
         Command::Serve(_) => true,
         #[cfg(feature = "mcp")]
@@ -50,15 +56,55 @@ pub(super) fn refuse_others(setup: &Setup, command: &Command) -> Result<(), Fail
     if setup.on.is_none() || knows {
         return Ok(());
     }
-    Err(Failure::usage(
-        "this command, or one of its flags, does not work with --on yet",
-        "these do: run, template run, show, runs, watch, approve, deny, resume, continue, retry, drop, fork, undo, cancel, report, serve, mcp, acp",
-    ))
+    let advice = match command {
+        Command::Grants(_) => {
+            "`approve --always` grants there; for anything else, type it in the project of the cluster"
+        }
+        Command::Index(_) => "an index is for lookups in its folder: type it in the project of the cluster",
+        #[cfg(feature = "share")]
+        Command::Import(_) => {
+            "import the run on this machine, without --on; its changes are not in the project of the cluster"
+        }
+        _ => KNOWN,
+    };
+    Err(Failure::usage("this command, or one of its flags, does not work with --on", advice))
 }
+
+/// What works with runs of a cluster.
+const KNOWN: &str = "these do: run, template run, plan, show, runs, watch, approve, deny, resume, continue, retry, drop, fork, undo, cancel, report, \
+                     export, grants, grants revoke, gc, serve, mcp, acp";
 
 /// Whether the flags mean something to a cluster. A recording belongs to the process that asks the model.
 fn is_plain(work: &WorkArgs) -> bool {
     work.record.is_none() && work.replay.is_none() && work.reuse.is_none()
+}
+
+/// Lists what the cluster allows, or takes grants back.
+pub(super) fn grants(setup: &Setup, on: &RemoteStore, command: Option<&GrantsCommand>) -> Result<Exit, Failure> {
+    let failed = |fault: ClusterFault| store_failure(fault.into());
+    if let Some(GrantsCommand::Revoke(revoke)) = command {
+        for number in &revoke.numbers {
+            let Some(grant) = on.revoke(*number).map_err(failed)? else {
+                return Err(Failure::usage(format!("there is no grant {number}"), "list them: callsheet grants"));
+            };
+            super::say(setup, &format!("revoked grant {number}: {}", super::grants::line(&grant)))?;
+        }
+        return Ok(Exit::Complete);
+    }
+    let grants = on.grants().map_err(failed)?;
+    for grant in &grants {
+        if setup.json {
+            let mut value = serde_json::to_value(grant).unwrap_or_default();
+            value["ended"] = grant.has_ended(SystemClock.now_ms()).into();
+            super::print_json(&value)?;
+        } else {
+            super::print(&format!("{:>3}  {}\n", grant.n, super::grants::line(grant)))?;
+        }
+    }
+    if grants.is_empty() && !setup.json {
+        tell!("nothing is granted there");
+    }
+    Ok(Exit::Complete)
 }
 
 /// Lets a run that rests go on with these settings and what a person wrote into its sheet, and shows it. `run` is the run
@@ -82,7 +128,23 @@ pub(super) async fn go_on(
 
 /// Shows a run of a cluster until it ends or waits for somebody who is not there. The run goes on without this process.
 /// `run` is what was shown of it.
-pub(super) async fn follow(setup: &Setup, front: &Front, mut run: RunView, id: &RunId) -> Result<Exit, Failure> {
+pub(super) async fn follow(setup: &Setup, front: &Front, run: RunView, id: &RunId) -> Result<Exit, Failure> {
+    match until_rest(setup, front, run, id).await? {
+        (run, Some(outcome)) => {
+            last_words(setup, &run, id, outcome)?;
+            Ok(Exit::from(outcome))
+        }
+        (_, None) => Ok(Exit::Cancelled),
+    }
+}
+
+/// The same without last words. Returns the run, and how it ended or that it waits. `None` if the person left.
+pub(super) async fn until_rest(
+    setup: &Setup,
+    front: &Front,
+    mut run: RunView,
+    id: &RunId,
+) -> Result<(RunView, Option<Outcome>), Failure> {
     let stop = CancellationToken::new();
     front.listen_for_interrupt(stop.clone(), format!("{} cancel {id}", setup.command));
     front.begins(id);
@@ -103,14 +165,13 @@ pub(super) async fn follow(setup: &Setup, front: &Front, mut run: RunView, id: &
         }
         let is_watched = relay::viewer_left().is_some_and(|left| !left.is_cancelled());
         if let Some(outcome) = run.about().outcome.or_else(|| run.only_asks().filter(|_| !is_watched)) {
-            last_words(setup, &run, id, outcome)?;
-            return Ok(Exit::from(outcome));
+            return Ok((run, Some(outcome)));
         }
         tokio::select! {
             () = tokio::time::sleep(LOOK) => {}
             () = stop.cancelled() => {
                 tell!("The run continues without this process. Look at it: {0} show {id}; stop it: {0} cancel {id}", setup.command);
-                return Ok(Exit::Cancelled);
+                return Ok((run, None));
             }
         }
     }

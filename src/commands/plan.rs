@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+#[cfg(feature = "cluster")]
+use callsheet_app::RunView;
 use callsheet_core::nouns::{Policy, RunId};
 use callsheet_core::record::Outcome;
 use callsheet_runtime::driver::{EntrySpec, begin_in, plan_only};
@@ -50,6 +52,19 @@ pub(super) fn plan(setup: &Setup, arguments: &PlanArgs) -> Result<Exit, Failure>
         }
         let session = begin_in(&services, session, EntrySpec::Prompt(prompt.clone()), settings)
             .map_err(|fault| drive_failure(&fault, &id))?;
+        #[cfg(feature = "cluster")]
+        if setup.on.is_some() {
+            let run = RunView::from(session.run().clone());
+            // The client's right to begin the run is used up.
+            drop(session);
+            let (run, outcome) = super::on_cluster::until_rest(setup, &front, run, &id).await?;
+            let message = || run.about().message.map(str::to_owned);
+            let planned = match outcome.unwrap_or(Outcome::Cancelled) {
+                Outcome::Planned => Ok(run.plan_text()),
+                outcome => Err((outcome, message())),
+            };
+            return Ok((id, planned));
+        }
         let stop = CancellationToken::new();
         front.listen_for_interrupt(stop.clone(), format!("{} resume {id}", setup.command));
         setup.note_place();

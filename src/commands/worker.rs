@@ -14,8 +14,8 @@ use callsheet_cluster::{
 };
 use callsheet_core::nouns::{BlobId, RunId, Settings, Slug};
 use callsheet_models::config::{ProcessEnvironment, usable};
-use callsheet_runtime::grants::GrantedThing;
-use callsheet_runtime::paths::{OWN_FOLDER, create_private_folder, seen_files};
+use callsheet_runtime::grants::{Grant, GrantedThing};
+use callsheet_runtime::paths::{OWN_FOLDER, Workspace, create_private_folder, seen_files};
 use callsheet_runtime::ports::{Observer, Store, Unattended};
 use callsheet_runtime::services::Services;
 use callsheet_runtime::transport_policy::Slots;
@@ -23,7 +23,7 @@ use callsheet_runtime::trust::Trusted;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Exit, Failure, OpenArgs, WorkerArgs};
-use crate::cluster_door::{ClusterDoor, keep_token, worker_access_to};
+use crate::cluster_door::{ClusterDoor, keep_token, opened, worker_access_to};
 use crate::config::TokenList;
 use crate::models::{Choice, Models, Tape, provider_settings, provider_slots};
 use crate::setup::Setup;
@@ -31,6 +31,7 @@ use crate::term::Notices;
 use crate::wiring::{Parts, services, set_aside_left, without_model};
 
 use super::front::wait_for_signal;
+use super::grants;
 
 /// The folder with the texts of all runs, in that of the cluster.
 const TEXTS: &str = "texts";
@@ -44,20 +45,29 @@ pub(super) fn worker(setup: Setup, arguments: &WorkerArgs) -> Result<Exit, Failu
     let slots = WorkerSlots::new(&access, &process).map_err(failed)?;
     let texts = WorkerTexts::default();
     let name = arguments.name.clone().unwrap_or_else(|| process.chars().take(6).collect());
-    let (place, _lock) = if is_here {
-        (Place::Here(folder.join(TEXTS)), None)
+    let named = arguments.store.as_deref().map(opened).transpose()?;
+    let (place, bucket, _lock) = if is_here {
+        (Place::Here(folder.join(TEXTS)), ClusterDoor::of_project(&folder)?.bucket()?, None)
     } else {
         let (folder, lock) = elsewhere(&setup, arguments)?;
-        (Place::Elsewhere(folder), Some(lock))
+        (Place::Elsewhere(folder), named, Some(lock))
     };
+    let offer = offer(&setup, arguments, is_here);
+    if !is_here && !offer.commands {
+        tell!(
+            "note: this machine does not confine commands, so this worker runs none; `{} doctor` says why",
+            setup.command
+        );
+    }
     let worker = Worker {
         access,
         name,
         process,
-        offer: offer(&setup, arguments, is_here),
+        offer,
         slots: slots.clone(),
         texts: texts.clone(),
         place,
+        bucket,
         project: Arc::new(Workplace { setup, slots: Slots::shared(Arc::new(slots)), texts, models: Mutex::default() }),
     };
     until_stopped(arguments.attached, async |stop| {
@@ -94,6 +104,8 @@ fn offer(setup: &Setup, arguments: &WorkerArgs, is_here: bool) -> Offer {
         tools: arguments.tools.clone(),
         changes: is_here && !arguments.no_changes,
         here: is_here,
+        // The dispatcher looks whether the token allows it.
+        commands: callsheet_tools::holding().is_whole() || setup.config.flag("tools.contained"),
         at_once: usize::try_from(arguments.at_once).unwrap_or(1).max(1),
     }
 }
@@ -112,8 +124,10 @@ pub(super) fn dispatcher(setup: Setup) -> Result<Exit, Failure> {
         engine_certificate: door.engine_certificate(&folder)?,
         token: door.token().to_owned(),
         worker_token: door.worker_token().to_owned(),
+        commands_token: door.commands_token().to_owned(),
         clients: Arc::new(TokenList::new(&setup.folders, &setup.project)),
         blobs: folder.join(TEXTS),
+        bucket: door.bucket()?,
         slots: slots.clone(),
         project: Arc::new(Workplace { setup, slots, texts: WorkerTexts::default(), models: Mutex::default() }),
     };
@@ -213,6 +227,23 @@ impl Project for Workplace {
     fn files(&self) -> ProjectFiles {
         let root = &self.setup.project;
         ProjectFiles { root: root.clone(), paths: seen_files(root), trusted: self.setup.trusted().below(root) }
+    }
+
+    fn grants(&self) -> Result<Vec<Grant>, String> {
+        let mut listed = self.setup.grants().all().map_err(|error| grants::unusable(&self.setup, &error).what)?;
+        listed.retain(|grant| grant.scope.project.as_ref().is_none_or(|project| *project == self.setup.project));
+        Ok(listed)
+    }
+
+    fn revoke(&self, number: u32) -> Result<Option<Grant>, String> {
+        if !self.grants()?.iter().any(|grant| grant.n == number) {
+            return Ok(None);
+        }
+        self.setup.grants().revoke(number).map_err(|error| grants::unusable(&self.setup, &error).what)
+    }
+
+    fn closed_to_commands(&self, workspace: &Workspace, paths: &[PathBuf]) -> Vec<PathBuf> {
+        callsheet_tools::closed_to_commands(workspace, paths)
     }
 
     fn grant(&self, what: GrantedThing, only: Option<(RunId, Slug)>) -> Result<String, String> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -41,7 +41,7 @@ impl Cluster {
         let workers = workers.to_string();
         let words = ["--json", "cluster", "up", "--workers", &workers];
         let mut command = project.command(&words.iter().chain(flags).copied().collect::<Vec<_>>());
-        command.env("CALLSHEET_ENGINE", engine).env("ACME_KEY", "key").stdout(Stdio::piped());
+        command.env("CALLSHEET_ENGINE", engine).env("ACME_KEY", "key").envs(keys_of_buckets()).stdout(Stdio::piped());
         let mut up = command.spawn().unwrap();
         let mut first = String::new();
         BufReader::new(up.stdout.take().unwrap()).read_line(&mut first).unwrap();
@@ -139,8 +139,13 @@ impl Cluster {
 
     /// A worker on another machine: another user's home, and a copy of the project elsewhere.
     pub fn far_worker(&self, name: &str, elsewhere: &TestProject) -> OwnWorker {
+        self.far_worker_with(&self.worker_token(), name, elsewhere)
+    }
+
+    /// The same with this token.
+    pub fn far_worker_with(&self, token: &str, name: &str, elsewhere: &TestProject) -> OwnWorker {
         let mut command = elsewhere.command(&["worker", "--at", &self.on, "--name", name]);
-        command.env("CALLSHEET_CLUSTER_TOKEN", self.worker_token());
+        command.env("CALLSHEET_CLUSTER_TOKEN", token);
         command.env("CALLSHEET_CLUSTER_CERTIFICATE", &self.certificate);
         OwnWorker(command.env("ACME_KEY", "key").stderr(Stdio::null()).spawn().unwrap())
     }
@@ -176,6 +181,19 @@ impl Cluster {
     /// What workers show.
     pub fn worker_token(&self) -> String {
         self.project.expect(0, &["cluster", "token"]).out.trim().to_owned()
+    }
+
+    /// What workers show that run commands elsewhere.
+    pub fn commands_token(&self) -> String {
+        self.project.expect(0, &["cluster", "token", "--commands"]).out.trim().to_owned()
+    }
+
+    /// A worker on another machine that reads and writes in an object store.
+    pub fn far_worker_at(&self, store: &str, name: &str, elsewhere: &TestProject) -> Command {
+        let mut command = elsewhere.command(&["worker", "--at", &self.on, "--name", name, "--store", store]);
+        command.env("CALLSHEET_CLUSTER_TOKEN", self.worker_token());
+        command.env("CALLSHEET_CLUSTER_CERTIFICATE", &self.certificate).env("ACME_KEY", "key").envs(keys_of_buckets());
+        command
     }
 
     /// Where the engine calls.
@@ -246,6 +264,11 @@ impl Cluster {
     }
 }
 
+/// The variables with the place and the keys of a bucket, if a test uses one.
+fn keys_of_buckets() -> impl Iterator<Item = (String, String)> {
+    std::env::vars().filter(|(name, _)| name.starts_with("AWS_"))
+}
+
 /// Whether a run rests.
 #[derive(PartialEq)]
 pub enum Rests {
@@ -256,7 +279,7 @@ pub enum Rests {
 }
 
 /// A worker that a test started. It ends with this value.
-pub struct OwnWorker(Child);
+pub struct OwnWorker(pub Child);
 
 impl OwnWorker {
     pub fn signal(&self, signal: Signal) {

@@ -149,8 +149,76 @@ pub fn the_verbs(engine: &Path) {
     assert_eq!(resumed["settings"]["limits"]["max_calls"], 77);
     there.cluster.approve_all(run.as_str());
     assert!(!there.project().path("thanks.md").exists());
-    for words in [&["export", run.as_str()][..], &["index"], &["gc"]] {
+    for words in [&["import", "run.age"][..], &["index"], &["grants", "add", "host", "crates.io"], &["lsp"]] {
         let refused = call(words);
         assert!(refused.code == 2 && refused.err.contains("does not work with --on"), "{words:?}: {}", refused.err);
     }
+}
+
+/// A run that waits is exported, with its texts.
+pub fn an_export(engine: &Path) {
+    let there = There::start(engine);
+    let run = there.begin();
+    let file = there.project().path("run.zip");
+    let exported = there.cluster.call(&["export", run.as_str(), "--masked", "-o", "run.zip"]);
+    assert_eq!(exported.code, 0, "{}", exported.err);
+    let mut zip = zip::ZipArchive::new(std::fs::File::open(file).unwrap()).unwrap();
+    let names: Vec<String> = zip.file_names().map(|name| name.unwrap().into_owned()).collect();
+    assert!(names.iter().filter(|name| name.contains("blobs/")).count() > 2, "{names:?}");
+    let events = names.iter().find(|name| name.ends_with("events.jsonl")).unwrap_or_else(|| panic!("{names:?}"));
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut zip.by_name(events).unwrap(), &mut text).unwrap();
+    assert_eq!(text.lines().count(), there.cluster.facts(run.as_str()).len());
+}
+
+/// A plan is made by the cluster and written here, and runs there afterwards.
+pub fn a_plan(engine: &Path) {
+    let cluster = Cluster::start(TestProject::with("steps"), engine, 1);
+    let planned = cluster.call(&["plan", "read all", "--output", "made.md"]);
+    assert_eq!(planned.code, 0, "{}", planned.err);
+    assert!(cluster.project.read("made.md").contains("### Task section 1"));
+    let run = cluster.call(&["runs"]).out.split_whitespace().next().unwrap().to_owned();
+    assert_eq!(cluster.end(&run).outcome, "planned");
+    assert!(!cluster.project.has_store(), "the run is on the cluster alone");
+    let ran = cluster.call(&["run", "--sheet", "made.md"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+}
+
+/// What is granted there is listed and revoked. Of the texts, what runs name stays.
+pub fn grants_and_texts(engine: &Path) {
+    let there = There::start(engine);
+    let (run, call) = (there.begin(), |words: &[&str]| there.cluster.call(words));
+    call(&["approve", run.as_str()]);
+    there.settle(&run);
+    let granted = call(&["approve", run.as_str(), "--always"]);
+    assert_eq!(granted.code, 0, "{}", granted.err);
+    let listed = call(&["grants"]);
+    assert!(listed.out.contains("changes") && listed.out.contains(run.as_str()), "{}{}", listed.out, listed.err);
+    let numbers: Vec<&str> = listed.out.lines().flat_map(|line| line.split_whitespace().next()).collect();
+    let number = numbers[0];
+    let revoked = call(&[&["grants", "revoke"], &numbers[..]].concat());
+    assert_eq!(revoked.code, 0, "{}", revoked.err);
+    let left = call(&["grants"]);
+    assert!(left.code == 0 && left.out.is_empty(), "{}{}{}", listed.out, left.out, left.err);
+    assert_eq!(call(&["grants", "revoke", number]).code, 2);
+    there.cluster.approve_all(run.as_str());
+    let before = there.cluster.end(run.as_str());
+    let own = there.project().store().join("cluster/texts");
+    let texts = || {
+        std::fs::read_dir(&own)
+            .unwrap()
+            .flatten()
+            .flat_map(|folder| std::fs::read_dir(folder.path()).into_iter().flatten().flatten())
+    };
+    let unnamed = there.cluster.store().put_blob(b"Nobody names this.").unwrap();
+    let old = std::time::SystemTime::now() - Duration::from_secs(100_000);
+    texts().for_each(|text| std::fs::File::open(text.path()).unwrap().set_modified(old).unwrap());
+    let count = texts().count();
+    let would = call(&["gc", "--dry-run"]);
+    assert!(would.code == 0 && would.err.contains("would remove 1 stored text"), "{}{}", would.out, would.err);
+    assert_eq!(texts().count(), count);
+    assert_eq!(call(&["gc"]).code, 0);
+    assert!(texts().all(|text| text.file_name().to_str() != Some(unnamed.as_str())));
+    assert_eq!(there.cluster.end(run.as_str()), before);
+    assert_eq!(call(&["show", run.as_str(), "--call", "1"]).code, 0);
 }

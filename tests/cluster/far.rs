@@ -42,7 +42,7 @@ pub fn without_the_folder(engine: &Path) {
 }
 
 /// What a worker keeps that came from the dispatcher.
-fn kept(elsewhere: &TestProject) -> PathBuf {
+pub fn kept(elsewhere: &TestProject) -> PathBuf {
     let workers = std::fs::read_dir(elsewhere.path(".callsheet/worker")).unwrap().flatten();
     let folders: Vec<PathBuf> = workers.map(|entry| entry.path()).collect();
     assert_eq!(folders.len(), 1, "{folders:?}");
@@ -139,7 +139,7 @@ pub fn what_has_effects(engine: &Path) {
 
 fn walked(folder: &Path) -> Vec<PathBuf> {
     let folders = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let files = folders.flat_map(|folder| std::fs::read_dir(folder.path()).unwrap().flatten());
+    let files = folders.flat_map(|folder| std::fs::read_dir(folder.path()).into_iter().flatten().flatten());
     files.map(|file| file.path().strip_prefix(folder).unwrap().to_owned()).collect()
 }
 
@@ -161,7 +161,7 @@ pub fn only_its_runs(engine: &Path) {
 
     // A process takes work of the first run.
     let offer = json!({ "providers": ["scripted"], "tools": null, "changes": false, "at_once": 1 });
-    let versions = json!({ "log": 1, "messages": 1 });
+    let versions = json!({ "log": 1, "messages": 2 });
     let asks = json!({ "name": "mine", "process": "mine", "offer": offer, "has": [], "versions": versions });
     let taken = std::cell::OnceCell::new();
     cluster.until("it gets work", |_| {
@@ -201,13 +201,13 @@ fn texts_of(cluster: &Cluster, run: &str) -> Vec<String> {
 }
 
 /// An answer of the dispatcher. A body that is not JSON is null.
-struct Answer {
-    status: u16,
-    body: Value,
+pub struct Answer {
+    pub status: u16,
+    pub body: Value,
 }
 
 impl Answer {
-    fn of(text: &str) -> Self {
+    pub fn of(text: &str) -> Self {
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         Self { status, body: serde_json::from_str(body).unwrap_or_default() }

@@ -15,7 +15,16 @@ use crate::support::processes::Processes;
 
 /// Kills of each kind of run: few here, as many as `CALLSHEET_KILLS` says.
 fn kills() -> usize {
-    std::env::var("CALLSHEET_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(3)
+    said("CALLSHEET_KILLS").unwrap_or(3)
+}
+
+/// Whether the engine has several nodes, as many as `CALLSHEET_NODES` says.
+fn nodes() -> Option<usize> {
+    said("CALLSHEET_NODES").filter(|nodes| *nodes > 1)
+}
+
+fn said(name: &str) -> Option<usize> {
+    std::env::var(name).ok().and_then(|said| said.parse().ok())
 }
 
 const WORKER: &str = "worker";
@@ -35,6 +44,17 @@ const VICTIMS: [&[&str]; 7] = [
     &[DISPATCHER, ENGINE, WORKER, WORKER],
 ];
 
+/// The same with three nodes, each of which leads some runs.
+const VICTIMS_OF_NODES: [&[&str]; 7] = [
+    &[ENGINE, WORKER],
+    &["engine-2.toml", WORKER],
+    &["engine-3.toml", WORKER],
+    &[ENGINE],
+    &["engine-2.toml", FAR],
+    &["engine-3.toml", DISPATCHER],
+    &[ENGINE, DISPATCHER, WORKER, WORKER],
+];
+
 /// What is left of each run is what is left of an uninterrupted local one.
 pub fn case(engine: &Path, number: usize) {
     let case = &CASES[number];
@@ -43,7 +63,8 @@ pub fn case(engine: &Path, number: usize) {
     survives(case, &mut place, &wanted, kills());
 }
 
-/// Runs on a cluster of two workers in the project and one elsewhere, which serves one run after the other.
+/// Runs on a cluster of two workers in the project and one elsewhere, which also runs commands. It serves one run after the
+/// other.
 struct Hosted {
     engine: PathBuf,
     /// The first victims. With few kills, the cases differ in what is killed.
@@ -86,8 +107,11 @@ impl Place for Hosted {
                 case.write_files(&cluster.project);
             }
             None => {
-                let (cluster, elsewhere) = (Cluster::start(case.project(), &self.engine, 2), TestProject::empty());
-                let far = cluster.far_worker(FAR, &elsewhere);
+                let nodes = nodes().map(|nodes| nodes.to_string());
+                let flags: Vec<&str> = nodes.iter().flat_map(|nodes| ["--nodes", nodes]).collect();
+                let cluster = Cluster::start_with(case.project(), &self.engine, 2, &flags);
+                let elsewhere = TestProject::empty();
+                let far = cluster.far_worker_with(&cluster.commands_token(), FAR, &elsewhere);
                 cluster.until("the worker comes", |cluster| cluster.workers().contains_key(FAR));
                 self.cluster = Some((cluster, elsewhere, Mutex::new(far)));
             }
@@ -153,13 +177,14 @@ impl Hosted {
     fn kill(&self, kill: Kill, begun: Instant) -> Instant {
         std::thread::sleep((begun + kill.after).saturating_duration_since(Instant::now()));
         let moment = Instant::now();
-        let names = VICTIMS[(self.first + kill.number) % VICTIMS.len()];
+        let victims = if nodes().is_some() { VICTIMS_OF_NODES } else { VICTIMS };
+        let names = victims[(self.first + kill.number) % victims.len()];
         let (cluster, elsewhere, far) = self.cluster.as_ref().unwrap();
         for name in names {
             if *name == FAR {
                 let mut far = far.lock().unwrap();
                 far.kill();
-                *far = cluster.far_worker(FAR, elsewhere);
+                *far = cluster.far_worker_with(&cluster.commands_token(), FAR, elsewhere);
             } else {
                 assert!(cluster.kill(name), "{name} runs");
             }

@@ -7,6 +7,7 @@ use callsheet_app::Client;
 use callsheet_core::events::{Event, LogEntry};
 use callsheet_core::nouns::{BlobId, RunId, Slug};
 use callsheet_core::record::EffectKey;
+use callsheet_runtime::changes::Written;
 use callsheet_runtime::driver::{Begun, Needs, Returned};
 use callsheet_runtime::grants::GrantedThing;
 use callsheet_runtime::ports::{Answered, Asked, Posted, RunSummary};
@@ -26,7 +27,7 @@ pub(crate) const WORK: &str = "CallsheetWork";
 pub(crate) const BLOBS: &str = "CallsheetBlobs";
 
 /// The version of these messages. It grows when an older process would misread one; fields that it may leave out do not count.
-pub(crate) const MESSAGES: u32 = 1;
+pub(crate) const MESSAGES: u32 = 2;
 
 /// What a process understands. Parts of a cluster work together only if it is the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -150,6 +151,11 @@ impl Job {
     pub fn key(&self) -> Key {
         Key { run: self.run.clone(), attempt: self.attempt }
     }
+
+    /// Whether it runs a command, which may change files of the project.
+    pub fn is_command(&self) -> bool {
+        matches!(self.needs, Needs::Command(_))
+    }
 }
 
 impl Head {
@@ -177,9 +183,12 @@ pub struct Offer {
     pub tools: Option<Vec<String>>,
     /// Whether it changes files of the project.
     pub changes: bool,
-    /// Whether it is where the project is. Others get nothing that may have effects there.
+    /// Whether it is where the project is. Others get nothing that may have effects there, but for commands.
     #[serde(default)]
     pub here: bool,
+    /// Whether it runs commands in a copy of the project. The dispatcher lets only those that have the token for it.
+    #[serde(default)]
+    pub commands: bool,
     /// How much it does at the same time.
     pub at_once: usize,
 }
@@ -187,13 +196,13 @@ pub struct Offer {
 impl Offer {
     /// Whether it covers what work needs.
     pub(crate) fn covers(&self, job: &Job) -> bool {
-        if job.once && !self.here {
+        if job.once && !self.here && !(self.commands && job.is_command()) {
             return false;
         }
         match &job.needs {
             Needs::Nothing => true,
             Needs::Provider(name) => self.providers.contains(name),
-            Needs::Tool(name) => self.tools.as_ref().is_none_or(|tools| tools.contains(name)),
+            Needs::Tool(name) | Needs::Command(name) => self.tools.as_ref().is_none_or(|tools| tools.contains(name)),
             Needs::Changes => self.changes,
         }
     }
@@ -312,6 +321,29 @@ pub(crate) struct GetText {
     pub claim: Claim,
     /// The text.
     pub id: BlobId,
+}
+
+/// A worker brings what a command wrote in its copy of the project.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Bring {
+    /// The work.
+    pub key: Key,
+    /// The right to it.
+    pub lease: Lease,
+    /// What was written. The contents were given as texts of the run.
+    pub written: Written,
+}
+
+/// What became of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Brought {
+    /// It is in the project.
+    Made,
+    /// Nothing of it is, for this reason.
+    Refused(String),
+    /// Nobody waits for the command any more.
+    Late,
 }
 
 /// The files of the project at one moment.

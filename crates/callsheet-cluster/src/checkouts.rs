@@ -1,22 +1,27 @@
 //! The files of the project on a worker that has none: a checkout for each snapshot that work needs. Contents are fetched once
-//! and kept by their hash. Nothing that is done in a checkout comes back.
+//! and kept by their hash. What a command does in a checkout is found in `copies`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use callsheet_core::nouns::{BlobId, RunId};
+use callsheet_runtime::paths::remove_tree_settled;
 use tokio::sync::Mutex as AsyncMutex;
 
-use crate::blobs::BlobFolder;
+use crate::bucket::{Blobs, Bucket, blocking};
 use crate::calls::{GetText, Snapshot, SnapshotFile};
 use crate::client::Client;
 use crate::door::{FILE, FILES};
 use crate::fault::ClusterFault;
 use crate::own_work::OwnWork;
 use crate::snapshots::{Stamp, runs};
+
+/// How long removing a checkout may take.
+const REMOVING: Duration = Duration::from_secs(60);
 
 /// A copy of the project as it was when work began.
 #[derive(Clone, Debug)]
@@ -30,9 +35,9 @@ pub struct Checkout {
 /// The checkouts of a worker.
 pub(crate) struct Checkouts {
     folder: PathBuf,
-    contents: BlobFolder,
-    client: Client,
-    own: Arc<OwnWork>,
+    contents: Blobs,
+    pub client: Client,
+    pub own: Arc<OwnWork>,
     /// One is made at a time.
     making: AsyncMutex<()>,
     places: Mutex<Vec<Place>>,
@@ -41,16 +46,43 @@ pub(crate) struct Checkouts {
 /// A folder for a checkout. It stays at its path, and changes to another snapshot when nobody uses it.
 #[derive(Default)]
 struct Place {
-    /// What is there. `None` while it is made, or if that failed.
+    /// What is there. `None` while it is made, if that failed, or if a command writes there.
     snapshot: Option<BlobId>,
     users: usize,
-    files: BTreeMap<String, (BlobId, Stamp)>,
+    files: MadeFiles,
+}
+
+/// The files that were written into a checkout.
+pub(crate) type MadeFiles = BTreeMap<String, MadeFile>;
+
+/// A file as it was written into a checkout.
+#[derive(Clone, Debug)]
+pub(crate) struct MadeFile {
+    pub id: BlobId,
+    pub stamp: Stamp,
+    pub runs: bool,
+}
+
+/// What work does in a checkout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// It only reads, beside others.
+    Reads,
+    /// It may write, alone.
+    Writes,
 }
 
 /// Keeps a checkout as it is for as long as this lives.
 pub(crate) struct InUse {
-    checkouts: Arc<Checkouts>,
+    pub checkouts: Arc<Checkouts>,
     number: usize,
+}
+
+impl InUse {
+    /// The files as they were written there.
+    pub fn files(&self) -> MadeFiles {
+        self.checkouts.places().get(self.number).map(|place| place.files.clone()).unwrap_or_default()
+    }
 }
 
 impl Drop for InUse {
@@ -63,8 +95,8 @@ impl Drop for InUse {
 
 impl Checkouts {
     /// Checkouts below a folder.
-    pub fn new(folder: &Path, client: Client, own: Arc<OwnWork>) -> Arc<Self> {
-        let contents = BlobFolder::new(&folder.join("contents"));
+    pub fn new(folder: &Path, bucket: Option<Bucket>, client: Client, own: Arc<OwnWork>) -> Arc<Self> {
+        let contents = Blobs::new(&folder.join("contents"), bucket);
         Arc::new(Self {
             folder: folder.to_owned(),
             contents,
@@ -76,7 +108,7 @@ impl Checkouts {
     }
 
     /// The project as it is now, for work of a run.
-    pub async fn get(self: &Arc<Self>, run: &RunId) -> Result<(Checkout, InUse), ClusterFault> {
+    pub async fn get(self: &Arc<Self>, run: &RunId, wants: Use) -> Result<(Checkout, InUse), ClusterFault> {
         let _one = self.making.lock().await;
         let claim = serde_json::to_vec(&self.own.claim(run)).unwrap_or_default();
         let answer = self.client.call_bytes(FILES, claim, "application/json").await?;
@@ -86,13 +118,18 @@ impl Checkouts {
         if let Some(path) = paths.into_iter().find(|path| !is_plain(path)) {
             return Err(wrong(format!("\"{path}\" leads elsewhere")));
         }
-        let (number, is_there, files) = self.place(&BlobId::of(&answer));
+        let (number, is_there, files) = self.place(&BlobId::of(&answer), wants);
         let (in_use, folder) = (InUse { checkouts: Arc::clone(self), number }, self.root(number).join(&snapshot.name));
         if !is_there {
             self.fetch(run, &snapshot).await?;
             let (contents, wanted, root) = (self.contents.clone(), snapshot.files, folder.clone());
             let made = tokio::task::spawn_blocking(move || {
-                let made = change(&root, &wanted, &files, &contents)?;
+                // A command may have left what cannot be looked into.
+                let afresh = |_| {
+                    remove_tree_settled(&root, Instant::now() + REMOVING)?;
+                    change(&root, &wanted, &MadeFiles::new(), &contents)
+                };
+                let made = change(&root, &wanted, &files, &contents).or_else(afresh)?;
                 contents.keep_only(&wanted.iter().map(|file| file.id.clone()).collect());
                 Ok::<_, io::Error>(made)
             });
@@ -100,16 +137,18 @@ impl Checkouts {
             let made = made.await.map_err(|error| unusable(error.to_string()))?;
             let made = made.map_err(|error| unusable(error.to_string()))?;
             if let Some(place) = self.places().get_mut(number) {
-                (place.snapshot, place.files) = (Some(BlobId::of(&answer)), made);
+                let snapshot = (wants == Use::Reads).then(|| BlobId::of(&answer));
+                (place.snapshot, place.files) = (snapshot, made);
             }
         }
         Ok((Checkout { folder, trusted: snapshot.trusted }, in_use))
     }
 
-    /// The place of a snapshot, whether it is there already, and otherwise which files are.
-    fn place(&self, id: &BlobId) -> (usize, bool, BTreeMap<String, (BlobId, Stamp)>) {
+    /// The place of a snapshot, whether it is there already, and otherwise which files are. Whoever writes gets one that
+    /// nobody else uses.
+    fn place(&self, id: &BlobId, wants: Use) -> (usize, bool, MadeFiles) {
         let mut places = self.places();
-        let found = places.iter().position(|place| place.snapshot.as_ref() == Some(id));
+        let found = places.iter().position(|place| wants == Use::Reads && place.snapshot.as_ref() == Some(id));
         let number = found.or_else(|| places.iter().position(|place| place.users == 0)).unwrap_or(places.len());
         if number == places.len() {
             places.push(Place::default());
@@ -117,7 +156,7 @@ impl Checkouts {
         let place = &mut places[number];
         place.users += 1;
         if found.is_some() {
-            return (number, true, BTreeMap::new());
+            return (number, true, MadeFiles::new());
         }
         place.snapshot = None;
         (number, false, std::mem::take(&mut place.files))
@@ -126,7 +165,10 @@ impl Checkouts {
     /// Fetches the contents that are missing.
     async fn fetch(&self, run: &RunId, snapshot: &Snapshot) -> Result<(), ClusterFault> {
         let wanted: BTreeSet<&BlobId> = snapshot.files.iter().map(|file| &file.id).collect();
-        for id in wanted.into_iter().filter(|id| self.contents.get(id).is_err()) {
+        for id in wanted {
+            if blocking(|| self.contents.get(id)).is_ok() {
+                continue;
+            }
             let asks = GetText { claim: self.own.claim(run), id: id.clone() };
             let body = serde_json::to_vec(&asks).unwrap_or_default();
             let bytes = self.client.call_bytes(FILE, body, "application/json").await?;
@@ -134,7 +176,7 @@ impl Checkouts {
             if BlobId::of(&bytes) != *id {
                 return Err(damaged());
             }
-            self.contents.replace(&bytes).map_err(|fault| ClusterFault::Refused(fault.to_string()))?;
+            self.contents.keep(&bytes).map_err(|fault| ClusterFault::Refused(fault.to_string()))?;
         }
         Ok(())
     }
@@ -154,20 +196,20 @@ fn is_plain(path: &str) -> bool {
 }
 
 /// Makes a folder have these files and no others. Those that are as they were written are left alone.
-fn change(
+pub(crate) fn change(
     root: &Path,
     wanted: &[SnapshotFile],
-    known: &BTreeMap<String, (BlobId, Stamp)>,
-    contents: &BlobFolder,
-) -> io::Result<BTreeMap<String, (BlobId, Stamp)>> {
+    known: &MadeFiles,
+    contents: &Blobs,
+) -> io::Result<MadeFiles> {
     std::fs::create_dir_all(root)?;
     let by_path: BTreeMap<&str, &SnapshotFile> = wanted.iter().map(|file| (file.path.as_str(), file)).collect();
-    let mut made = BTreeMap::new();
+    let mut made = MadeFiles::new();
     clear(root, root, &mut |path, data| {
-        let Some((file, (id, stamp))) = by_path.get(path).zip(known.get(path)) else { return false };
-        let is_same = file.id == *id && *stamp == Stamp::of(data) && file.runs == runs(data);
+        let Some((file, known)) = by_path.get(path).zip(known.get(path)) else { return false };
+        let is_same = file.id == known.id && known.stamp == Stamp::of(data) && file.runs == runs(data);
         if is_same {
-            made.insert(path.to_owned(), (id.clone(), *stamp));
+            made.insert(path.to_owned(), known.clone());
         }
         is_same
     })?;
@@ -177,7 +219,8 @@ fn change(
         let bytes = contents.get(&file.id).map_err(|fault| io::Error::other(fault.to_string()))?;
         std::fs::write(&place, bytes)?;
         std::fs::set_permissions(&place, PermissionsExt::from_mode(if file.runs { 0o755 } else { 0o644 }))?;
-        made.insert(file.path.clone(), (file.id.clone(), Stamp::of(&place.symlink_metadata()?)));
+        let stamp = Stamp::of(&place.symlink_metadata()?);
+        made.insert(file.path.clone(), MadeFile { id: file.id.clone(), stamp, runs: file.runs });
     }
     Ok(made)
 }
@@ -205,18 +248,19 @@ fn clear(root: &Path, folder: &Path, keeps: &mut impl FnMut(&str, &std::fs::Meta
 mod tests {
     use super::*;
 
-    fn file(contents: &BlobFolder, path: &str, text: &str) -> SnapshotFile {
-        SnapshotFile { path: path.to_owned(), id: contents.put(text.as_bytes()).unwrap(), runs: path.ends_with(".sh") }
+    fn file(contents: &Blobs, path: &str, text: &str) -> SnapshotFile {
+        contents.keep(text.as_bytes()).unwrap();
+        SnapshotFile { path: path.to_owned(), id: BlobId::of(text.as_bytes()), runs: path.ends_with(".sh") }
     }
 
     /// covers: 15.21
     #[test]
     fn a_checkout_becomes_the_snapshot_whatever_was_done_there() {
         let folder = tempfile::tempdir().unwrap();
-        let (root, contents) = (folder.path().join("garden"), BlobFolder::new(&folder.path().join("contents")));
+        let (root, contents) = (folder.path().join("garden"), Blobs::new(&folder.path().join("contents"), None));
         let first =
             [file(&contents, "a.md", "One."), file(&contents, "b/c.sh", "true"), file(&contents, "d.md", "Two.")];
-        let made = change(&root, &first, &BTreeMap::new(), &contents).unwrap();
+        let made = change(&root, &first, &MadeFiles::new(), &contents).unwrap();
         assert_eq!(std::fs::metadata(root.join("b/c.sh")).unwrap().permissions().mode() & 0o777, 0o755);
         let inode = |path: &str| std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(root.join(path)).unwrap());
         let untouched = inode("b/c.sh");

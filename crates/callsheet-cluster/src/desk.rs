@@ -254,6 +254,13 @@ impl Desk {
         }
     }
 
+    /// The work of a lease that has not ended.
+    pub fn job(&self, key: &Key, lease: &Lease) -> Option<Job> {
+        let state = self.state();
+        let held = state.held.get(key).filter(|held| held.lease == *lease && held.is_live());
+        held.map(|held| held.job.clone())
+    }
+
     /// Ends a lease.
     pub fn finish(&self, key: &Key, lease: &Lease, end: End) {
         let mut state = self.state();

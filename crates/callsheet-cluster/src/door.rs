@@ -10,18 +10,22 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::{Extension, Router};
 use callsheet_app::{Client, Clients};
-use callsheet_core::nouns::RunId;
+use callsheet_core::events::Event;
+use callsheet_core::nouns::{BlobId, RunId};
 use callsheet_runtime::ports::StoreFault;
 use restate_sdk::endpoint::{Endpoint, HandleOptions, ProtocolMode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use subtle::ConstantTimeEq;
 
-use crate::blobs::BlobFolder;
-use crate::calls::{BLOBS, Claim, Done, GetText, Grant, Hello, INDEX, RUN, ReadLog, Take};
+use crate::bucket::Blobs;
+use crate::calls::{
+    BLOBS, Bring, Brought, Claim, Done, GetText, Grant, Hello, INDEX, Job, RUN, ReadLog, Take, Unperformed,
+};
 use crate::client::segment;
+use crate::collect::collect;
 use crate::fault::ClusterFault;
-use crate::host::Project;
+use crate::host::{Host, Project};
 use crate::limits::{Paused, Slot};
 use crate::live::{Spoken, Streams};
 use crate::placement::{Admission, Placement, Receipt};
@@ -29,8 +33,8 @@ use crate::records::NamedTexts;
 use crate::rights::{needed, of_workers, stamped};
 use crate::snapshots::Snapshots;
 
-/// The longest body that is taken.
-const LONGEST: usize = 64 * 1024 * 1024;
+/// The longest body that is taken: a file, and who gives it.
+const LONGEST: usize = 65 * 1024 * 1024;
 
 /// Where a worker asks for work.
 pub(crate) const TAKE: &str = "work/take";
@@ -51,10 +55,22 @@ pub(crate) const FILES: &str = "work/files";
 /// Where it reads one of them.
 pub(crate) const FILE: &str = "work/file";
 
+/// Where it brings what a command wrote in its copy of the project.
+pub(crate) const BRING: &str = "work/bring";
+
+/// Where it asks for a text that is in the object store of the cluster.
+pub(crate) const STORE: &str = "work/store";
+
 /// Where a client asks which workers there are.
 pub(crate) const WORKERS: &str = "workers";
 /// Where a client allows something.
 pub(crate) const GRANT: &str = "grants/add";
+/// Where a client asks what is allowed.
+pub(crate) const GRANTS: &str = "grants/list";
+/// Where it takes a grant back.
+pub(crate) const REVOKE: &str = "grants/revoke";
+/// Where it removes texts that no run names.
+pub(crate) const COLLECT: &str = "texts/collect";
 /// Where a worker asks for a slot of a provider.
 pub(crate) const SLOT: &str = "slots/ask";
 /// Where it gives one back.
@@ -73,12 +89,17 @@ pub(crate) struct Door {
     pub token: Arc<str>,
     /// What workers show.
     pub worker_token: Arc<str>,
+    /// What workers show that run commands elsewhere.
+    pub commands_token: Arc<str>,
     /// Those with tokens of their own.
     pub clients: Arc<dyn Clients>,
     pub placement: Arc<Placement>,
+    pub host: Arc<Host>,
     pub project: Arc<dyn Project>,
     pub streams: Arc<Streams>,
-    pub blobs: BlobFolder,
+    pub blobs: Blobs,
+    /// A text that only the object store has, if there is one.
+    pub marked: Option<BlobId>,
     pub named: Arc<NamedTexts>,
     pub snapshots: Arc<Snapshots>,
     pub endpoint: Endpoint,
@@ -101,10 +122,15 @@ pub(crate) fn router(door: Door) -> Router {
         .route(&format!("/{TEXTS}"), post(give_text))
         .route(&format!("/{FILES}"), post(files))
         .route(&format!("/{FILE}"), post(file))
+        .route(&format!("/{BRING}"), post(bring))
+        .route(&format!("/{STORE}"), post(store))
         .route(&format!("/{WORKERS}"), post(workers))
         .route(&format!("/{SPEAK}"), post(speak))
         .route(&format!("/{LOOK}"), post(look))
         .route(&format!("/{GRANT}"), post(grant))
+        .route(&format!("/{GRANTS}"), post(grants))
+        .route(&format!("/{REVOKE}"), post(revoke))
+        .route(&format!("/{COLLECT}"), post(unnamed))
         .route(&format!("/{SLOT}"), post(slot))
         .route(&format!("/{GIVE}"), post(give))
         .route(&format!("/{PAUSE}"), post(pause));
@@ -144,8 +170,10 @@ async fn let_in(State(door): State<Door>, mut request: Request, next: Next) -> R
     if is(&shown, &door.token) {
         return next.run(request).await;
     }
-    if is(&shown, &door.worker_token) {
-        if of_workers(request.uri().path()) {
+    let commands = is(&shown, &door.commands_token);
+    if commands || is(&shown, &door.worker_token) {
+        if of_workers(request.uri().path(), commands) {
+            request.extensions_mut().insert(Elsewhere { commands });
             return next.run(request).await;
         }
         return (StatusCode::FORBIDDEN, "the token of workers lets nobody do this").into_response();
@@ -168,29 +196,55 @@ async fn let_in(State(door): State<Door>, mut request: Request, next: Next) -> R
     next.run(request).await
 }
 
-async fn take(State(door): State<Door>, body: Bytes) -> Response {
+/// Whoever came with a token of workers.
+#[derive(Clone, Copy)]
+struct Elsewhere {
+    /// Whether it lets them run commands elsewhere.
+    commands: bool,
+}
+
+async fn take(State(door): State<Door>, worker: Option<Extension<Elsewhere>>, body: Bytes) -> Response {
     // The question of another version may have another form.
     let hello = serde_json::from_slice::<Hello>(&body).unwrap_or_default();
     if let Some(words) = hello.versions.refusal() {
         return (StatusCode::UPGRADE_REQUIRED, words).into_response();
     }
-    let asks: Take = match serde_json::from_slice(&body) {
+    let mut asks: Take = match serde_json::from_slice(&body) {
         Ok(asks) => asks,
         Err(error) => return (StatusCode::BAD_REQUEST, error.to_string()).into_response(),
     };
+    asks.offer.commands &= worker.is_none_or(|Extension(worker)| worker.commands);
     match door.placement.take(&asks).await {
         Ok(taken) => json(&taken),
         Err(_replaced) => (StatusCode::LOCKED, "another worker has this name").into_response(),
     }
 }
 
-async fn done(State(door): State<Door>, Said(done): Said<Done>) -> Response {
+async fn done(State(door): State<Door>, Said(mut done): Said<Done>) -> Response {
+    // What a worker put into another store than this one is nowhere for the run.
+    if door.blobs.bucket.is_some() {
+        let blobs = door.blobs.clone();
+        done = match tokio::task::spawn_blocking(move || with_texts(&blobs, done)).await {
+            Ok(done) => done,
+            Err(error) => return (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+        };
+    }
     match door.placement.done(done).await {
         Ok(Receipt::Taken) => json(&true),
         Ok(Receipt::Late) => json(&false),
         Ok(Receipt::Later) => (StatusCode::SERVICE_UNAVAILABLE, "this work is not known yet").into_response(),
         Err(fault) => failed(&fault),
     }
+}
+
+/// A result whose texts are here, or else a failure.
+fn with_texts(blobs: &Blobs, mut done: Done) -> Done {
+    let named = done.result.iter().flatten().flatten().flat_map(Event::blobs);
+    let missing = named.cloned().find_map(|id| blobs.get(&id).err());
+    if let Some(fault) = missing {
+        done.result = Err(Unperformed { begun: true, why: format!("a text of the result: {fault}") });
+    }
+    done
 }
 
 /// Refuses a worker that has no work of a run.
@@ -242,9 +296,10 @@ async fn give_text(State(door): State<Door>, body: Bytes) -> Response {
     if let Err(refused) = admit(&door, &claim).await {
         return refused;
     }
-    let (blobs, bytes) = (door.blobs, body.slice((end + 1).min(body.len())..));
-    match tokio::task::spawn_blocking(move || blobs.put(&bytes)).await {
-        Ok(Ok(id)) => json(&id),
+    let (blobs, bytes) = (door.blobs, body.slice((end + 1).min(body.len())..).to_vec());
+    let id = BlobId::of(&bytes);
+    match tokio::task::spawn_blocking(move || blobs.put_all(&[bytes])).await {
+        Ok(Ok(())) => json(&id),
         Ok(Err(fault)) => (StatusCode::INSUFFICIENT_STORAGE, fault.to_string()).into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
     }
@@ -267,10 +322,45 @@ async fn file(State(door): State<Door>, Said(GetText { claim, id }): Said<GetTex
     }
     let snapshots = door.snapshots;
     match tokio::task::spawn_blocking(move || snapshots.read(&id)).await {
-        Ok(Some(bytes)) => bytes.into_response(),
+        Ok(Some(bytes)) => {
+            // The next worker finds it there.
+            if let Some(bucket) = door.blobs.bucket {
+                let texts = [bytes.clone()];
+                tokio::task::spawn_blocking(move || {
+                    let put = bucket.put_all(&texts);
+                    put.unwrap_or_else(
+                        |fault| tracing::warn!(%fault, "a file of the project is not in the object store"),
+                    );
+                });
+            }
+            bytes.into_response()
+        }
         Ok(None) => (StatusCode::GONE, "the file has changed").into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
     }
+}
+
+async fn bring(State(door): State<Door>, Said(Bring { key, lease, written }): Said<Bring>) -> Response {
+    let leases = vec![(key.attempt, lease.number)];
+    let claim = Claim { run: key.run.clone(), process: lease.process.clone(), leases };
+    let job = match door.placement.admits(&claim).await {
+        Ok(Admission::Yes) => door.placement.desk.job(&key, &lease).filter(Job::is_command),
+        Ok(Admission::Later) => return (StatusCode::SERVICE_UNAVAILABLE, "this work is not known yet").into_response(),
+        Ok(Admission::No) => None,
+        Err(fault) => return failed(&fault),
+    };
+    let Some(job) = job else { return json(&Brought::Late) };
+    let (host, runtime) = (door.host, tokio::runtime::Handle::current());
+    let made = tokio::task::spawn_blocking(move || runtime.block_on(host.bring_back(&job, &written)));
+    match made.await {
+        Ok(Ok(brought)) => json(&brought),
+        Ok(Err(fault)) => (StatusCode::BAD_GATEWAY, fault.to_string()).into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}
+
+async fn store(State(door): State<Door>) -> Response {
+    json(&door.marked)
 }
 
 async fn leave(State(door): State<Door>, Said(process): Said<String>) -> Response {
@@ -292,6 +382,21 @@ async fn look(State(door): State<Door>, Said(run): Said<RunId>) -> Response {
 
 async fn grant(State(door): State<Door>, Said(Grant { what, only }): Said<Grant>) -> Response {
     json(&door.project.grant(what, only))
+}
+
+async fn grants(State(door): State<Door>) -> Response {
+    json(&door.project.grants())
+}
+
+async fn revoke(State(door): State<Door>, Said(number): Said<u32>) -> Response {
+    json(&door.project.revoke(number))
+}
+
+async fn unnamed(State(door): State<Door>, Said(dry_run): Said<bool>) -> Response {
+    match collect(&door.placement.client, door.blobs, dry_run).await {
+        Ok(removed) => json(&removed),
+        Err(fault) => failed(&fault),
+    }
 }
 
 async fn slot(State(door): State<Door>, Said(slot): Said<Slot>) -> Response {

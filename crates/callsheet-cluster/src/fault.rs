@@ -37,6 +37,11 @@ pub enum ClusterFault {
     /// The parts of the cluster are not one version of Callsheet. The message says what to do.
     #[error("{0}")]
     OtherVersion(String),
+    /// The object store of a worker is not that of the cluster.
+    #[error(
+        "this is not the object store of the cluster: {0}; name the one of `cluster up` with --store, or leave it out"
+    )]
+    OtherStore(String),
     /// A newer Callsheet wrote the run.
     #[error("{}", StoreFault::TooNew { found: *found, known: *known })]
     TooNew {

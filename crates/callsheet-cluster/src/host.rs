@@ -9,16 +9,19 @@ use async_trait::async_trait;
 use callsheet_app::ClientRight;
 use callsheet_core::events::{self, Event, LogEntry};
 use callsheet_core::nouns::{RunId, Settings, Slug};
+use callsheet_core::record::EffectKey;
 use callsheet_runtime::driver::{Followed, HostedRun};
 use callsheet_runtime::fault::DriveFault;
-use callsheet_runtime::grants::GrantedThing;
+use callsheet_runtime::grants::{Caller, Grant, GrantedThing};
+use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::ports::{Asked, RunSummary, Store, StoreFault};
 use callsheet_runtime::services::Services;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio_util::sync::CancellationToken;
 
+use crate::brought::{ProjectCopy, in_copy};
 use crate::calls::{Head, Job, Landed, Landing, Unperformed};
-use crate::checkouts::{Checkout, Checkouts, InUse};
+use crate::checkouts::{Checkout, Checkouts, InUse, Use};
 use crate::fault::ClusterFault;
 use crate::hosted_store::HostedStore;
 use crate::records::Records;
@@ -46,11 +49,26 @@ pub trait Project: Send + Sync {
     /// The files that a worker elsewhere needs.
     fn files(&self) -> ProjectFiles;
 
+    /// Of these paths below the project, those that no command elsewhere may change.
+    fn closed_to_commands(&self, workspace: &Workspace, paths: &[PathBuf]) -> Vec<PathBuf>;
+
     /// Allows something to the workers, or only to a task of a run. Returns what was granted, in words.
     ///
     /// # Errors
     /// Why it was not granted, in words for a person.
     fn grant(&self, what: GrantedThing, only: Option<(RunId, Slug)>) -> Result<String, String>;
+
+    /// What is allowed for longer than one answer.
+    ///
+    /// # Errors
+    /// Why that cannot be read, in words for a person.
+    fn grants(&self) -> Result<Vec<Grant>, String>;
+
+    /// Takes the grant with this number back. `None` if there is none.
+    ///
+    /// # Errors
+    /// Why that was not done, in words for a person.
+    fn revoke(&self, number: u32) -> Result<Option<Grant>, String>;
 }
 
 /// The files of a project that a run sees.
@@ -234,7 +252,11 @@ impl Host {
     /// Performs a job, and returns the events of its result. `None` if the run does not wait for it.
     pub async fn perform(&self, job: &Job, cancel: CancellationToken) -> Result<Option<Vec<Event>>, Unperformed> {
         let not_begun = |why: String| Unperformed { begun: false, why };
-        let (checkout, _in_use) = self.checkout(&job.run).await.map_err(|fault| not_begun(fault.to_string()))?.unzip();
+        let (checkout, in_use) = self.checkout(job).await.map_err(|fault| not_begun(fault.to_string()))?.unzip();
+        let folder = checkout.as_ref().map(|checkout| checkout.folder.clone());
+        let copy = folder.zip(in_use).map(|(folder, in_use)| {
+            Arc::new(ProjectCopy { job: job.clone(), folder, in_use, texts: Arc::clone(&self.texts) })
+        });
         let slot = self.slot(&job.run);
         let (work, store) = {
             let mut slot = slot.lock().await;
@@ -249,10 +271,12 @@ impl Host {
             }
             let Some(folded) = &slot.folded else { return Ok(None) };
             // The run may have been folded in the checkout of earlier work.
-            let services = match &checkout {
-                Some(checkout) => {
-                    let services = self.services(&job.run, &slot.store, &folded.settings, Some(checkout)).await;
-                    services.map_err(|fault| not_begun(fault.to_string()))?
+            let services = match checkout.as_ref().zip(copy.as_ref()) {
+                Some((checkout, copy)) => {
+                    let services = self.built(&job.run, &slot.store, &folded.settings, Some(checkout)).await;
+                    let mut services = services.map_err(|fault| not_begun(fault.to_string()))?;
+                    in_copy(&mut services, copy);
+                    Arc::new(services)
                 }
                 None => Arc::clone(&folded.services),
             };
@@ -266,11 +290,33 @@ impl Host {
     }
 
     /// The project as it is now, if it is elsewhere.
-    async fn checkout(&self, run: &RunId) -> Result<Option<(Checkout, InUse)>, ClusterFault> {
+    async fn checkout(&self, job: &Job) -> Result<Option<(Checkout, InUse)>, ClusterFault> {
+        let wants = if job.is_command() { Use::Writes } else { Use::Reads };
         match &self.checkouts {
-            Some(checkouts) => checkouts.get(run).await.map(Some),
+            Some(checkouts) => checkouts.get(&job.run, wants).await.map(Some),
             None => Ok(None),
         }
+    }
+
+    /// The services of the run of a call, and the project with what commands of its task may do there. `None` if the run
+    /// does not wait for it.
+    pub async fn place_of(&self, job: &Job) -> Result<Option<(Arc<Services>, Arc<Workspace>)>, HostFault> {
+        let EffectKey::Tool { task, .. } = &job.effect else { return Ok(None) };
+        let slot = self.slot(&job.run);
+        let mut slot = slot.lock().await;
+        if slot.folded.is_none() {
+            slot.folded = Some(self.fold(&job.run, &slot.store, None).await?);
+        }
+        let waits = slot.folded.as_ref().filter(|folded| folded.run.awaits(&job.effect, job.attempt));
+        Ok(waits.map(|folded| {
+            let caller = Caller::of(folded.run.run(), task);
+            (Arc::clone(&folded.services), folded.services.workspace_for(&caller, None))
+        }))
+    }
+
+    /// Of these paths below the project, those that no command elsewhere may change.
+    pub fn closed_to_commands(&self, workspace: &Workspace, paths: &[PathBuf]) -> Vec<PathBuf> {
+        self.project.closed_to_commands(workspace, paths)
     }
 
     /// Folds a run from its recorded log.
@@ -337,8 +383,18 @@ impl Host {
         settings: &Settings,
         checkout: Option<&Checkout>,
     ) -> Result<Arc<Services>, HostFault> {
+        self.built(id, store, settings, checkout).await.map(Arc::new)
+    }
+
+    async fn built(
+        &self,
+        id: &RunId,
+        store: &Arc<HostedStore>,
+        settings: &Settings,
+        checkout: Option<&Checkout>,
+    ) -> Result<Services, HostFault> {
         let as_store: Arc<dyn Store> = Arc::clone(store) as Arc<dyn Store>;
-        self.project.services(id, settings, as_store, checkout).await.map(Arc::new).map_err(HostFault::Again)
+        self.project.services(id, settings, as_store, checkout).await.map_err(HostFault::Again)
     }
 
     fn slot(&self, id: &RunId) -> Arc<AsyncMutex<Slot>> {

@@ -6,9 +6,13 @@
 //! with [`work`], and uses runs through [`RemoteStore`], which is a store like any other.
 
 mod blobs;
+mod brought;
+mod bucket;
 mod calls;
 mod checkouts;
 mod client;
+mod collect;
+mod copies;
 mod desk;
 mod door;
 mod engine;
@@ -31,9 +35,11 @@ mod texts;
 mod tls;
 mod worker;
 
+pub use bucket::Bucket;
 pub use calls::Offer;
 pub use checkouts::Checkout;
 pub use client::Access;
+pub use collect::Unnamed;
 pub use desk::WorkerView;
 pub use engine::{Engine, Installed, LICENCE, Sockets, installed};
 pub use fault::ClusterFault;

@@ -10,7 +10,7 @@ use callsheet_runtime::ports::{RunSummary, StoreFault};
 use restate_sdk::context::RequestTarget;
 use restate_sdk::prelude::*;
 
-use crate::blobs::BlobFolder;
+use crate::bucket::Blobs;
 use crate::calls::{ALL, Answer, Head, INDEX, Job, Landed, Landing, Pages, WORK};
 use crate::desk::End;
 use crate::host::{Host, HostFault};
@@ -214,13 +214,15 @@ impl WorkService {
 }
 
 /// The texts.
-pub(crate) struct BlobsService(pub BlobFolder);
+pub(crate) struct BlobsService(pub Blobs);
 
 #[restate_sdk::service(name = "CallsheetBlobs", client_visibility = "pub(crate)", journal_retention = "0s")]
 impl BlobsService {
     #[handler]
     async fn put(&self, _ctx: Context<'_>, bytes: Vec<u8>) -> Result<Json<BlobId>, HandlerError> {
-        Ok(Json(self.0.put(&bytes)?))
+        let id = BlobId::of(&bytes);
+        self.0.put_all(&[bytes])?;
+        Ok(Json(id))
     }
 
     #[handler]

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use callsheet_core::nouns::RunId;
 use tokio_util::sync::CancellationToken;
 
-use crate::calls::{Claim, Key};
+use crate::calls::{Claim, Key, Lease};
 
 /// Work in progress, or with a result that the dispatcher has not taken yet.
 #[derive(Debug)]
@@ -39,6 +39,11 @@ impl OwnWork {
         let of_run = live.iter().filter(|(key, _)| key.run == *run);
         let leases = of_run.map(|(key, live)| (key.attempt, live.number)).collect();
         Claim { run: run.clone(), process: self.process.clone(), leases }
+    }
+
+    /// The right to a piece. `None` if this process no longer has it.
+    pub fn lease(&self, key: &Key) -> Option<Lease> {
+        self.live().get(key).map(|live| Lease { process: self.process.clone(), number: live.number })
     }
 
     /// Notes a piece that begins. What this process did of it under an earlier lease is cancelled.

@@ -5,15 +5,16 @@ use std::sync::{Mutex, PoisonError};
 
 use callsheet_core::events::LogEntry;
 use callsheet_core::nouns::{BlobId, RunId, Slug};
-use callsheet_runtime::grants::GrantedThing;
+use callsheet_runtime::grants::{Grant as GrantOnList, GrantedThing};
 use callsheet_runtime::ports::{
     Answered, Asked, Hosting, InboxMessage, LiveText, Lock, Posted, RunSummary, Store, StoreFault,
 };
 
 use crate::calls::{ALL, Answer, BLOBS, Grant, INDEX, Landing};
 use crate::client::{Access, Blocking, Client};
+use crate::collect::Unnamed;
 use crate::desk::WorkerView;
-use crate::door::{GRANT, LOOK, WORKERS};
+use crate::door::{COLLECT, GRANT, GRANTS, LOOK, REVOKE, WORKERS};
 use crate::fault::ClusterFault;
 
 /// The runs of a cluster. A client may begin a run, read all, and leave messages. Only the cluster drives runs.
@@ -46,6 +47,32 @@ impl RemoteStore {
     /// The cluster does not respond.
     pub fn workers(&self) -> Result<Vec<WorkerView>, ClusterFault> {
         self.calls.wait(|client| async move { client.ask(WORKERS).await })
+    }
+
+    /// What the cluster allows for longer than one answer.
+    ///
+    /// # Errors
+    /// The list cannot be read, or the cluster does not respond.
+    pub fn grants(&self) -> Result<Vec<GrantOnList>, ClusterFault> {
+        let listed = self.calls.wait(|client| async move { client.ask::<Result<_, String>>(GRANTS).await })?;
+        listed.map_err(ClusterFault::Refused)
+    }
+
+    /// Takes the grant with this number back. `None` if there is none.
+    ///
+    /// # Errors
+    /// The list cannot be written, or the cluster does not respond.
+    pub fn revoke(&self, number: u32) -> Result<Option<GrantOnList>, ClusterFault> {
+        let call = move |client: Client| async move { client.call::<Result<_, String>>(REVOKE, &number).await };
+        self.calls.wait(call)?.map_err(ClusterFault::Refused)
+    }
+
+    /// Removes texts that no run names from the folder of the cluster, or says which that would be.
+    ///
+    /// # Errors
+    /// The cluster does not respond, or its folder cannot be used.
+    pub fn collect(&self, dry_run: bool) -> Result<Unnamed, ClusterFault> {
+        self.calls.wait(move |client| async move { client.call(COLLECT, &dry_run).await })
     }
 
     fn land(&self, run: &RunId, landing: Landing) -> Result<Answer, ClusterFault> {

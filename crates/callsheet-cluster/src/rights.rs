@@ -4,7 +4,10 @@ use callsheet_app::{Client, ClientRight};
 use callsheet_runtime::ports::{Asked, InboxMessage, Posted};
 
 use crate::calls::{BLOBS, INDEX, Landing, RUN};
-use crate::door::{DONE, FILE, FILES, GIVE, GRANT, LEAVE, LOG, LOOK, PAUSE, SLOT, SPEAK, TAKE, TEXT, TEXTS, WORKERS};
+use crate::door::{
+    BRING, DONE, FILE, FILES, GIVE, GRANT, GRANTS, LEAVE, LOG, LOOK, PAUSE, REVOKE, SLOT, SPEAK, STORE, TAKE, TEXT,
+    TEXTS, WORKERS,
+};
 
 /// The right that a call needs. `None` if only the cluster's own parts may make it. What is given to a run is looked at
 /// by [`stamped`].
@@ -18,15 +21,17 @@ pub(crate) fn needed(path: &str) -> Option<ClientRight> {
         (Some(BLOBS), Some("get"), None, None) => Some(ClientRight::Look),
         (Some(BLOBS), Some("put"), None, None) => Some(ClientRight::Steer),
         _ if path == WORKERS || path == LOOK => Some(ClientRight::Look),
-        _ if path == GRANT => Some(ClientRight::Approve),
+        _ if [GRANT, GRANTS, REVOKE].contains(&path) => Some(ClientRight::Approve),
         _ => None,
     }
 }
 
 /// Whether the token of workers lets somebody make a call. The record and the texts of a run are for those that have work
-/// of it, which the call itself shows.
-pub(crate) fn of_workers(path: &str) -> bool {
-    [TAKE, DONE, LEAVE, LOG, TEXT, TEXTS, FILE, FILES, SPEAK, SLOT, GIVE, PAUSE].contains(&path.trim_start_matches('/'))
+/// of it, which the call itself shows. With `commands`, the token lets them bring what commands wrote, too.
+pub(crate) fn of_workers(path: &str, commands: bool) -> bool {
+    let path = path.trim_start_matches('/');
+    [TAKE, DONE, LEAVE, LOG, TEXT, TEXTS, FILE, FILES, STORE, SPEAK, SLOT, GIVE, PAUSE].contains(&path)
+        || commands && path == BRING
 }
 
 /// What a client gives to a run, in its name.
@@ -91,18 +96,27 @@ mod tests {
     fn calls_of_workers_and_of_the_engine_need_the_token_of_the_cluster() {
         assert_eq!(needed("/CallsheetRun/x/head"), Some(ClientRight::Look));
         assert_eq!(needed("/CallsheetRun/x/land"), Some(ClientRight::Steer));
-        assert_eq!(needed("/grants/add"), Some(ClientRight::Approve));
-        for path in
-            ["/work/take", "/work/done", "/CallsheetRun/x/land/send", "/invoke/CallsheetRun/land", "/", "/slots/ask"]
-        {
+        for path in ["/grants/add", "/grants/list", "/grants/revoke"] {
+            assert_eq!(needed(path), Some(ClientRight::Approve), "{path}");
+        }
+        for path in [
+            "/work/take",
+            "/work/done",
+            "/CallsheetRun/x/land/send",
+            "/invoke/CallsheetRun/land",
+            "/",
+            "/slots/ask",
+            "/texts/collect",
+        ] {
             assert_eq!(needed(path), None, "{path}");
         }
         for path in
             ["/CallsheetRun/x/head", "/CallsheetRun/x/land", "/CallsheetBlobs/get", "/workers", "/", "/grants/add"]
         {
-            assert!(!of_workers(path), "{path}");
+            assert!(!of_workers(path, true), "{path}");
         }
-        assert!(of_workers("/work/take") && of_workers("/slots/ask"));
+        assert!(of_workers("/work/take", false) && of_workers("/slots/ask", false));
+        assert!(of_workers("/work/bring", true) && !of_workers("/work/bring", false));
     }
 
     /// covers: 15.17

@@ -9,7 +9,7 @@ use callsheet_runtime::transport_policy::Slots;
 use restate_sdk::endpoint::Endpoint;
 use tokio_util::sync::CancellationToken;
 
-use crate::blobs::BlobFolder;
+use crate::bucket::{Blobs, Bucket};
 use crate::door::{Door, engine_router, router};
 use crate::engine::{Sockets, register};
 use crate::fault::ClusterFault;
@@ -39,10 +39,14 @@ pub struct Serving {
     pub token: String,
     /// What workers show.
     pub worker_token: String,
+    /// What workers show that run commands elsewhere.
+    pub commands_token: String,
     /// Those with tokens of their own.
     pub clients: Arc<dyn Clients>,
     /// The folder with the texts of all runs.
     pub blobs: PathBuf,
+    /// Where they are kept beyond this machine, with files of the project.
+    pub bucket: Option<Bucket>,
     /// How many calls each provider takes at the same time, from all workers together.
     pub slots: Slots,
     /// Models and the project.
@@ -55,29 +59,42 @@ pub struct Serving {
 /// The address cannot be used, or the engine does not respond.
 pub async fn serve(serving: Serving, ready: impl FnOnce(), stop: CancellationToken) -> Result<(), ClusterFault> {
     let Serving { listen, certificate, engine_listen, engine_certificate, .. } = serving;
-    let Serving { engine, nodes, token, worker_token, clients, blobs, slots, project, .. } = serving;
+    let Serving { engine, nodes, token, worker_token, commands_token, clients, blobs, bucket, slots, project, .. } =
+        serving;
     let sockets = Sockets::of(&engine, nodes)?;
     let client = sockets.runs()?;
-    let (texts, records) = (Arc::new(Texts::here(&blobs)), Records::Engine(client.clone()));
+    let blobs = Blobs::new(&blobs, bucket);
+    let (texts, records) = (Arc::new(Texts::here(blobs.clone())), Records::Engine(client.clone()));
     let host = Arc::new(Host::new(records, texts, Arc::clone(&project), None));
-    let blobs = BlobFolder::new(&blobs);
     let placement = Placement::new(client, slots);
     let endpoint = Endpoint::builder()
-        .bind(RunObject(host))
+        .bind(RunObject(Arc::clone(&host)))
         .bind(RunsObject)
         .bind(WorkService(Arc::clone(&placement)))
         .bind(BlobsService(blobs.clone()))
         .build();
+    let marked = match blobs.bucket.clone() {
+        Some(bucket) => {
+            let marked = tokio::task::spawn_blocking(move || bucket.mark());
+            let failed = |why: String| ClusterFault::Machine { what: "the object store".to_owned(), why };
+            let marked = marked.await.map_err(|error| failed(error.to_string()))?;
+            Some(marked.map_err(|fault| failed(fault.to_string()))?)
+        }
+        None => None,
+    };
     let for_engine = TlsListener::bind(engine_listen, engine_certificate).await?;
     let listener = TlsListener::bind(listen, certificate).await?;
     let door = Door {
         token: token.as_str().into(),
         worker_token: worker_token.into(),
+        commands_token: commands_token.into(),
         clients,
         placement,
+        host,
         project,
         streams: Arc::default(),
         blobs,
+        marked,
         named: Arc::default(),
         snapshots: Arc::default(),
         endpoint,

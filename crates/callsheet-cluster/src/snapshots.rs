@@ -14,7 +14,7 @@ use crate::calls::{Snapshot, SnapshotFile};
 use crate::host::ProjectFiles;
 
 /// The largest file that a worker gets.
-const LARGEST: u64 = 64 * 1024 * 1024;
+pub(crate) const LARGEST: u64 = 64 * 1024 * 1024;
 
 /// What changes when a file does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,14 +2,13 @@
 //! missing there and by giving it what is new.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use callsheet_core::nouns::{BlobId, RunId};
 use callsheet_runtime::ports::StoreFault;
 
-use crate::blobs::BlobFolder;
+use crate::bucket::{Blobs, blocking};
 use crate::calls::GetText;
 use crate::client::{Blocking, Client};
 use crate::door::{TEXT, TEXTS};
@@ -25,7 +24,7 @@ const REMEMBERED: usize = 10_000;
 /// The texts as a process reaches them.
 #[derive(Debug)]
 pub(crate) struct Texts {
-    folder: BlobFolder,
+    blobs: Blobs,
     far: Option<Far>,
 }
 
@@ -39,21 +38,23 @@ struct Far {
 }
 
 impl Texts {
-    /// The texts in the folder of the cluster.
-    pub fn here(folder: &Path) -> Self {
-        Self { folder: BlobFolder::new(folder), far: None }
+    /// The texts of the cluster.
+    pub fn here(blobs: Blobs) -> Self {
+        Self { blobs, far: None }
     }
 
     /// The texts of a dispatcher elsewhere. The folder keeps what came from there.
-    pub fn far(folder: &Path, client: Client, own: Arc<OwnWork>) -> Result<Self, ClusterFault> {
+    pub fn far(blobs: Blobs, client: Client, own: Arc<OwnWork>) -> Result<Self, ClusterFault> {
         let far = Far { calls: Blocking::new(client)?, own, has: Mutex::default() };
-        Ok(Self { folder: BlobFolder::new(folder), far: Some(far) })
+        Ok(Self { blobs, far: Some(far) })
     }
 
     /// Stores the texts of a run. Returns when they are where the run is.
     pub fn put_all(&self, run: &RunId, texts: &[Vec<u8>]) -> Result<(), StoreFault> {
-        self.folder.put_all(texts)?;
+        self.blobs.put_all(texts)?;
         match &self.far {
+            // The dispatcher finds them in the bucket.
+            Some(_) if self.blobs.bucket.is_some() => Ok(()),
             Some(far) => texts.iter().try_for_each(|bytes| far.give(run, bytes)),
             None => Ok(()),
         }
@@ -61,10 +62,10 @@ impl Texts {
 
     /// A text of a run.
     pub fn get(&self, run: &RunId, id: &BlobId) -> Result<Vec<u8>, StoreFault> {
-        match (self.folder.get(id), &self.far) {
+        match (self.blobs.get(id), &self.far) {
             (Err(StoreFault::NoBlob(_) | StoreFault::Broken(_)), Some(far)) => {
                 let bytes = far.get(run, id)?;
-                self.folder.replace(&bytes)?;
+                self.blobs.keep(&bytes)?;
                 Ok(bytes)
             }
             (found, _) => found,
@@ -109,7 +110,7 @@ impl Far {
 
     /// Calls until the dispatcher is there. Work does not fail because it was started again.
     fn patiently<T>(&self, call: impl Fn() -> Result<T, ClusterFault>) -> Result<T, ClusterFault> {
-        let waits = || {
+        blocking(|| {
             let end = Instant::now() + PATIENCE;
             loop {
                 match call() {
@@ -117,12 +118,7 @@ impl Far {
                     called => return called,
                 }
             }
-        };
-        match tokio::runtime::Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
-            // Other work goes on in the meantime.
-            Ok(tokio::runtime::RuntimeFlavor::MultiThread) => tokio::task::block_in_place(waits),
-            _ => waits(),
-        }
+        })
     }
 
     fn note(&self, id: BlobId) {

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callsheet_core::events::Event;
+use callsheet_core::nouns::BlobId;
 use tokio_util::sync::CancellationToken;
 
+use crate::bucket::{Blobs, Bucket};
 use crate::calls::{Done, Job, Lease, Offer, Take, Taken, Unperformed, Versions};
 use crate::checkouts::Checkouts;
 use crate::client::{Access, Client};
-use crate::door::{DONE, LEAVE, TAKE};
+use crate::door::{DONE, LEAVE, STORE, TAKE};
 use crate::fault::ClusterFault;
 use crate::host::{Host, Project};
 use crate::limits::WorkerSlots;
@@ -49,6 +51,8 @@ pub struct Worker {
     pub texts: WorkerTexts,
     /// Where it is.
     pub place: Place,
+    /// Where the cluster keeps texts beyond its machine, if this worker reaches that.
+    pub bucket: Option<Bucket>,
     /// Models, tools and the project.
     pub project: Arc<dyn Project>,
 }
@@ -73,14 +77,20 @@ struct Hands {
 /// # Errors
 /// The certificate or the token is wrong, or another worker has taken over the name.
 pub async fn work(worker: Worker, ready: impl FnOnce(), stop: CancellationToken) -> Result<(), ClusterFault> {
-    let Worker { access, name, process, offer, slots, texts, place, project } = worker;
+    let Worker { access, name, process, offer, slots, texts, place, bucket, project } = worker;
     let client = Client::new(&access)?;
     let own = Arc::new(OwnWork::new(&process));
+    if let (Place::Elsewhere(_), Some(bucket)) = (&place, &bucket) {
+        tokio::select! {
+            compared = compare(&client, bucket.clone()) => compared?,
+            () = stop.cancelled() => return Ok(()),
+        }
+    }
     let (kept, checkouts) = match place {
-        Place::Here(folder) => (Texts::here(&folder), None),
+        Place::Here(folder) => (Texts::here(Blobs::new(&folder, bucket)), None),
         Place::Elsewhere(folder) => (
-            Texts::far(&folder.join("texts"), client.clone(), Arc::clone(&own))?,
-            Some(Checkouts::new(&folder.join("files"), client.clone(), Arc::clone(&own))),
+            Texts::far(Blobs::new(&folder.join("texts"), bucket.clone()), client.clone(), Arc::clone(&own))?,
+            Some(Checkouts::new(&folder.join("files"), bucket, client.clone(), Arc::clone(&own))),
         ),
     };
     let host = Host::new(Records::Dispatcher(client.clone(), Arc::clone(&own)), Arc::new(kept), project, checkouts);
@@ -115,6 +125,19 @@ pub async fn work(worker: Worker, ready: impl FnOnce(), stop: CancellationToken)
     // If this does not arrive, the dispatcher notices the silence.
     let _silent = tokio::time::timeout(GOODBYE, client.call::<bool>(LEAVE, &process)).await;
     Ok(())
+}
+
+/// Refuses an object store that is not the cluster's.
+async fn compare(client: &Client, bucket: Bucket) -> Result<(), ClusterFault> {
+    let marked = loop {
+        match client.ask::<Option<BlobId>>(STORE).await {
+            Ok(marked) => break marked,
+            Err(ClusterFault::Unreachable { .. }) => tokio::time::sleep(AGAIN).await,
+            Err(fault) => return Err(fault),
+        }
+    };
+    let compared = tokio::task::spawn_blocking(move || bucket.is_of_cluster(marked.as_ref())).await;
+    compared.unwrap_or_else(|error| Err(ClusterFault::OtherStore(error.to_string())))
 }
 
 impl Hands {
@@ -169,7 +192,8 @@ mod tests {
     use axum::http::StatusCode;
     use axum::routing::post;
     use callsheet_core::nouns::{RunId, Settings, Slug};
-    use callsheet_runtime::grants::GrantedThing;
+    use callsheet_runtime::grants::{Grant, GrantedThing};
+    use callsheet_runtime::paths::Workspace;
     use callsheet_runtime::ports::Store;
     use callsheet_runtime::services::Services;
 
@@ -196,6 +220,18 @@ mod tests {
             ProjectFiles { root: PathBuf::new(), paths: Vec::new(), trusted: BTreeMap::new() }
         }
 
+        fn closed_to_commands(&self, _: &Workspace, paths: &[PathBuf]) -> Vec<PathBuf> {
+            paths.to_vec()
+        }
+
+        fn grants(&self) -> Result<Vec<Grant>, String> {
+            Ok(Vec::new())
+        }
+
+        fn revoke(&self, _: u32) -> Result<Option<Grant>, String> {
+            Ok(None)
+        }
+
         fn grant(&self, _: GrantedThing, _: Option<(RunId, Slug)>) -> Result<String, String> {
             Err("nothing is here".to_owned())
         }
@@ -220,6 +256,7 @@ mod tests {
             offer: Offer::default(),
             texts: WorkerTexts::default(),
             place: Place::Here(folder.path().to_owned()),
+            bucket: None,
             project: Arc::new(Nothing),
         };
         let ended = work(worker, || panic!("it was let in"), CancellationToken::new()).await;

@@ -26,7 +26,7 @@ use callsheet_runtime::ports::Tool;
 pub use fetch_url::http::{HttpFetch, HttpSettings, Lookup};
 pub use run_command::holding::{Held, Holding, holding};
 pub use run_command::sandbox::Enforcement;
-pub use run_command::{is_host, remember_in, set_aside_left, supervise, supervise_with};
+pub use run_command::{closed_to_commands, is_host, remember_in, set_aside_left, supervise, supervise_with};
 
 /// The tools that start the processes of templates: one for all processes and, if the system can enforce it, one for
 /// processes that only read. They are not in the registry, so no model is offered them.

@@ -18,7 +18,7 @@ fn desk() -> Arc<Desk> {
 }
 
 fn offer(provider: &str, at_once: usize) -> Offer {
-    Offer { providers: vec![provider.to_owned()], tools: None, changes: true, here: true, at_once }
+    Offer { providers: vec![provider.to_owned()], tools: None, changes: true, here: true, commands: false, at_once }
 }
 
 /// A worker whose process has its name, so that another process takes the name over with `of`.
@@ -218,4 +218,18 @@ async fn what_may_have_effects_goes_to_whoever_is_where_the_project_is() {
     assert_eq!(numbers(&desk.take(&asks("far", &far, &[])).await.unwrap()), [2]);
     let near = desk.take(&asks("near", &offer("acme", 4), &[])).await.unwrap();
     assert_eq!(numbers(&near), [1]);
+}
+
+/// covers: 15.23
+#[tokio::test(start_paused = true)]
+async fn only_commands_go_elsewhere_of_what_may_have_effects() {
+    let desk = desk();
+    let far = Offer { here: false, commands: true, ..offer("acme", 4) };
+    engine(&desk, Job { once: true, ..job(1, Needs::Tool("wiki__write".to_owned())) }, 1);
+    engine(&desk, Job { once: true, ..job(2, Needs::Changes) }, 1);
+    engine(&desk, Job { once: true, ..job(3, Needs::Command("build".to_owned())) }, 1);
+    until_waiting(&desk, 3).await;
+    let few = Offer { tools: Some(vec!["count".to_owned()]), ..far.clone() };
+    assert_eq!(desk.take(&asks("few", &few, &[])).await.unwrap(), Taken::default());
+    assert_eq!(numbers(&desk.take(&asks("far", &far, &[])).await.unwrap()), [3]);
 }

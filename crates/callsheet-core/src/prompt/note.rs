@@ -184,6 +184,10 @@ notes! {
     ToolDefect = "tool_defect" ["tool"],
     /// The output of a call whose question was answered, but that ended before, with its process.
     ToolLost = "tool_lost" [],
+    /// Follows the output of a command that ran in a copy of the project; `paths` were not brought back (spec 15.23).
+    CommandLeft = "command_left" ["paths"],
+    /// Precedes the output of such a command if nothing that it wrote was brought back.
+    CommandNotKept = "command_not_kept" ["why"],
     /// Replaces the tool instructions for a skill without tools.
     NoTools = "no_tools" [],
     /// Replaces the reference contents for a task without references.

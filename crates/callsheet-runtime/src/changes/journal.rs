@@ -64,6 +64,12 @@ impl Journal {
         Self { files: files.clone(), name: format!("{FOLDER}/{}", file_name(task, run, set)) }
     }
 
+    /// The journal of what a command wrote in a copy of the project (spec 15.23). `attempt` is a number of the call that no
+    /// other call of the run has.
+    pub fn of_command(files: &KeptFiles, attempt: u64) -> Self {
+        Self { files: files.clone(), name: format!("{FOLDER}/command-{attempt}.json") }
+    }
+
     /// Discards the entry, so nothing is rolled back from it. A missing entry is no error.
     ///
     /// # Errors

@@ -7,12 +7,14 @@
 //! written.
 
 mod apply;
+mod brought;
 mod journal;
 mod lock;
 mod stage;
 mod steps;
 
 pub use apply::{ApplyFault, Means, apply, holding, revert, roll_back};
+pub use brought::{Written, bring_back};
 pub use journal::{Journal, forgotten};
 pub use lock::ProjectLock;
 pub use stage::{Edit, StageFault, stage};

@@ -1,5 +1,6 @@
 //! What a worker must be able to do to perform an effect.
 
+use callsheet_core::nouns::{RepeatClass, ToolEffect};
 use callsheet_core::run::{Effect, Run};
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +17,8 @@ pub enum Needs {
     Provider(String),
     /// To run this tool.
     Tool(String),
+    /// To run this tool, which starts a process that may change files of the project.
+    Command(String),
     /// To change files of the project, and to check changes on a copy.
     Changes,
 }
@@ -27,7 +30,11 @@ pub(super) fn needs(services: &Services, run: &Run, effect: &Effect) -> Needs {
             let first = models_of(services, run, asked).ok().and_then(|models| models.into_iter().next());
             first.map_or(Needs::Nothing, |model| Needs::Provider(model.info().provider.clone()))
         }
-        Effect::RunTool { call, .. } => Needs::Tool(call.name.clone()),
+        Effect::RunTool { call, .. } => {
+            let policy = run.policy(&call.name);
+            let starts = policy.effect == ToolEffect::Execute && policy.repeat == RepeatClass::Once;
+            if starts { Needs::Command(call.name.clone()) } else { Needs::Tool(call.name.clone()) }
+        }
         Effect::TryChanges { .. } | Effect::ApplyChanges { .. } | Effect::RollBack { .. } => Needs::Changes,
         _ => Needs::Nothing,
     }

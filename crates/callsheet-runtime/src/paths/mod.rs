@@ -24,7 +24,7 @@ pub use private::{create_private_folder, private, write_private};
 pub use read::{
     BINARY_PROBE, EntryKind, FileBytes, Listing, has_plain_ignore_files, is_fetched, read_regular, read_regular_text,
 };
-pub use seen::seen_files;
+pub use seen::{seen_files, seen_others};
 pub use steady::{firm, host_folders, host_program, is_below, steady};
 
 pub(crate) use beneath::{

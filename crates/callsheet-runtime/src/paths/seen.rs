@@ -1,5 +1,6 @@
 //! The files that a run sees, for a copy of the project.
 
+use std::fs::FileType;
 use std::path::{Path, PathBuf};
 
 use ignore::WalkBuilder;
@@ -13,14 +14,23 @@ const WRITTEN: [&str; 2] = ["runs", "worker"];
 /// The files of a project that a search finds, and those in Callsheet's folder that people write. Links are left out. Paths
 /// start at the root, sorted.
 pub fn seen_files(root: &Path) -> Vec<PathBuf> {
+    seen(root, FileType::is_file)
+}
+
+/// What is found beside these files and is neither one nor a folder, such as links.
+pub fn seen_others(root: &Path) -> Vec<PathBuf> {
+    seen(root, |kind| !kind.is_file() && !kind.is_dir())
+}
+
+fn seen(root: &Path, wanted: impl Fn(&FileType) -> bool) -> Vec<PathBuf> {
     let written = WRITTEN.map(|name| root.join(OWN_FOLDER).join(name));
     let mut ours = WalkBuilder::new(root.join(OWN_FOLDER));
     ours.standard_filters(false).follow_links(false);
     ours.filter_entry(move |entry| !written.iter().any(|folder| entry.path() == folder));
     let found = walker(root).build().chain(ours.build()).flatten();
-    let files = found.filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
+    let found = found.filter(|entry| entry.file_type().is_some_and(|kind| wanted(&kind)));
     let mut paths: Vec<PathBuf> =
-        files.filter_map(|entry| entry.path().strip_prefix(root).map(Path::to_owned).ok()).collect();
+        found.filter_map(|entry| entry.path().strip_prefix(root).map(Path::to_owned).ok()).collect();
     paths.sort();
     paths
 }
@@ -50,5 +60,6 @@ mod tests {
         std::os::unix::fs::symlink("/etc/passwd", root.join("link")).unwrap();
         let seen: Vec<String> = seen_files(root).iter().map(|path| path.display().to_string()).collect();
         assert_eq!(seen, [".callsheet/skills/count/SKILL.md", ".gitignore", ".hidden", "notes/a.md"]);
+        assert_eq!(seen_others(root), [Path::new("link")]);
     }
 }

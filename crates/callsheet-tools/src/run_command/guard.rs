@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use callsheet_runtime::paths::{read_settled, remove_tree_settled};
+use callsheet_runtime::paths::{decides, read_settled, remove_tree_settled};
 use serde::{Deserialize, Serialize};
 
 #[cfg(target_os = "linux")]
@@ -171,6 +171,14 @@ impl Guard {
                 look.linked(&way, false);
             }
         }
+    }
+
+    /// Whether no command may change a path below the project, also if nothing is there. All hidden files count, which is more
+    /// than what is put back after a command here.
+    pub(super) fn protects(&self, below: &Path) -> bool {
+        let path = self.root.join(below);
+        let holds = |way: &Path| self.before.contains_key(way) || self.linked.contains_key(way);
+        !self.released.covers(&path) && (decides(&self.root, below) || path.ancestors().any(holds))
     }
 
     /// Closes the protected part in what a command sees, so that the command can neither write nor move it. Returns the

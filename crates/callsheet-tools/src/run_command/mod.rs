@@ -76,6 +76,7 @@ pub fn remember_in(_file: std::path::PathBuf) {}
 #[cfg(not(target_os = "linux"))]
 pub fn supervise_with(_program: &std::path::Path) {}
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -88,7 +89,7 @@ use serde_json::Value;
 use tokio::process::Command;
 
 use self::border::{Confined, OF_TOOLS, Temporary};
-use self::guard::Restored;
+use self::guard::{Guard, Restored};
 use self::limits::Over;
 use self::process::{Bounds, End, Ended, NotRun};
 use crate::common::place::readable;
@@ -186,6 +187,15 @@ async fn run(given: &Value, context: &ToolContext) -> Result<ToolOutcome, Stop> 
             Err(Stop::failed("command-not-started", &[("program", program), ("reason", &reason(&error))]))
         }
     }
+}
+
+/// Of these paths below the project, those that no command elsewhere may change (spec 15.23): all if no command may run in
+/// the project.
+pub fn closed_to_commands(workspace: &Workspace, paths: &[PathBuf]) -> Vec<PathBuf> {
+    let confined = Confined::to(workspace);
+    let guard = Guard::of(workspace.root(), &confined.released, &confined.view.changeable);
+    let is_closed = |path: &&PathBuf| workspace.holds_kept() || guard.protects(path);
+    paths.iter().filter(is_closed).cloned().collect()
 }
 
 /// Fails if the command can never start, whatever earlier tasks create in the project. A program that is named by a

@@ -184,3 +184,23 @@ fn what_could_not_be_put_back_is_named() {
     let restored = guard.restore();
     assert_eq!((restored.changed, restored.open), (vec![".git/config".to_owned()], vec![".git/config".to_owned()]));
 }
+
+/// covers: 15.23
+#[test]
+fn what_no_command_elsewhere_may_change_is_known_before() {
+    let (_keep, root) = project();
+    fs::write(root.join(".git/config"), "[core]\nhooksPath = tools/hooks\n").unwrap();
+    fs::create_dir(root.join("docs")).unwrap();
+    fs::write(root.join("AGENTS.md"), "@docs/rules.md\n").unwrap();
+    fs::write(root.join("docs/rules.md"), "Be kind.\n").unwrap();
+    let freed = Freed { whole: vec![PathBuf::from(".vscode")], commits: Vec::new() };
+    let guard = Guard::of(&root, &freed, std::slice::from_ref(&root));
+    let protected =
+        ["tools/hooks/pre-commit", "docs/rules.md", "shared/new.md", "AGENTS.md", ".git/config", ".envrc", "sub/HEAD"];
+    for path in protected {
+        assert!(guard.protects(Path::new(path)), "{path}");
+    }
+    for path in ["free.txt", "docs/other.md", "tools/new.sh", ".vscode/tasks.json"] {
+        assert!(!guard.protects(Path::new(path)), "{path}");
+    }
+}

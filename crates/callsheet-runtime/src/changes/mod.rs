@@ -12,7 +12,7 @@ mod lock;
 mod stage;
 mod steps;
 
-pub use apply::{ApplyFault, Means, apply, holding, revert, roll_back};
+pub use apply::{ApplyFault, Means, apply, holding, originals, revert, roll_back};
 pub use journal::{Journal, forgotten};
 pub use lock::ProjectLock;
 pub use stage::{Edit, StageFault, stage};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use callsheet_core::nouns::Target;
-use callsheet_format::items::items_of;
+use callsheet_format::items::{Item, items_of};
 
 use crate::file_index::{FileText, read_text};
 use crate::paths::{Located, Workspace, walker};
@@ -61,20 +61,23 @@ fn texts_below<'a>(workspace: &'a Workspace, folder: &Located) -> impl Iterator<
     paths.filter(|path| !matches!(read_text(workspace, path), FileText::Binary))
 }
 
-/// How many items a folder or a whole file has before a run begins. `None` if only the run can tell.
+/// The items of a folder or a whole file before a run begins. `None` if only the run can tell.
 ///
 /// # Errors
-/// A text that says why it has none.
-pub fn count_items(target: &Target, workspace: &Workspace) -> Option<Result<usize, String>> {
+/// A text that says why it gives none.
+pub fn items_before(target: &Target, workspace: &Workspace) -> Option<Result<Vec<Item>, String>> {
     match target {
         Target::Directory(path) => {
             let folder = workspace.locate(path).map_err(|fault| fault.to_string());
-            Some(folder.map(|folder| texts_below(workspace, &folder).count()))
+            Some(
+                folder.map(|folder| {
+                    texts_below(workspace, &folder).map(|path| Item::plain(path.clone(), path)).collect()
+                }),
+            )
         }
         Target::File { path, fragment: None } => {
             let FileText::Text(bytes) = read_text(workspace, path) else { return None };
-            let items = items_of(path, &String::from_utf8_lossy(&bytes));
-            Some(items.map(|items| items.len()).map_err(|fault| fault.to_string()))
+            Some(items_of(path, &String::from_utf8_lossy(&bytes)).map_err(|fault| fault.to_string()))
         }
         _ => None,
     }

@@ -27,7 +27,7 @@ pub use answer::{Disk, answer};
 pub use callsheet_format::prompt::{Excerpt, Gap, Shown, cut, line_count, preview};
 pub use files::{document_text, document_too_large};
 pub use gather::project_description;
-pub use items::count_items;
+pub use items::items_before;
 pub(crate) use items::{ItemSource, item_source};
 pub(crate) use language::is_markdown;
 pub use language::language;

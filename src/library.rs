@@ -135,7 +135,10 @@ pub fn offer(setup: &Setup) -> Result<TemplateCatalog, Failure> {
     let tools = tool_specs(setup);
     let writes = |name: &str| tools.iter().all(|tool| tool.name != name || tool.effect != ToolEffect::Read);
     let broken = loaded.library.causes().map(|(name, why)| (name.to_owned(), why.to_owned())).collect();
-    Ok(TemplateCatalog { broken, ..TemplateCatalog::new(tree, &writes) })
+    let context = SkillContext { tools: &tools, read_only_sandbox: false };
+    let left_out = load_skills(&skill_dirs(setup), context).left_out.into_iter().chain(loaded.left_out.iter().cloned());
+    let untrusted = left_out.flat_map(|one| one.names.into_iter().map(move |name| (name, one.kind))).collect();
+    Ok(TemplateCatalog { broken, untrusted, ..TemplateCatalog::new(tree, &writes) })
 }
 
 /// Adds a template and the templates and skills that it calls, under the names that calls use.

@@ -4,8 +4,10 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use callsheet::cli::{Cli, Exit, Failure, as_command, command};
+use callsheet::setup::with_command_words;
 use callsheet::tell;
 use clap::FromArgMatches;
+use clap::error::ErrorKind;
 
 /// Parses a command line.
 fn parsed(words: Vec<OsString>) -> Result<Cli, clap::Error> {
@@ -29,6 +31,11 @@ fn main() -> ExitCode {
             let wrong = error.use_stderr();
             // A closed pipe while printing help is not a failure.
             let _closed = error.print();
+            if error.kind() == ErrorKind::InvalidSubcommand {
+                tell!(
+                    "a request of several words is one argument, in quotes: callsheet \"fix README\"; or write: callsheet run fix README"
+                );
+            }
             if wrong && std::env::args_os().any(|argument| argument == "--json") {
                 let what = error.to_string();
                 callsheet::commands::print_failure(&Failure::usage(what.trim(), "callsheet --help"));
@@ -38,7 +45,8 @@ fn main() -> ExitCode {
     };
     match callsheet::commands::dispatch(&cli) {
         Ok(exit) => exit.into(),
-        Err(failure) => {
+        Err(mut failure) => {
+            failure.advice = with_command_words(&failure.advice, &cli);
             tell!("error: {}", failure.what);
             if !failure.advice.is_empty() {
                 tell!("  do: {}", failure.advice);

@@ -17,6 +17,7 @@ use callsheet_runtime::templates::LoadedTemplates;
 use callsheet_runtime::transport_policy::withhold;
 use callsheet_runtime::trust::Trusted;
 use callsheet_store::SqliteStore;
+use clap::CommandFactory;
 
 use crate::cli::{Cli, Failure};
 #[cfg(feature = "cluster")]
@@ -103,8 +104,7 @@ impl Setup {
         let providers = provider_settings(&config);
         keep_secret(secrets(&providers));
         withhold(keys.chain(providers.into_values().filter_map(|provider| provider.api_key_env)));
-        let named = cli.project.as_ref().map(|folder| format!(" -C {}", shell_word(&folder.to_string_lossy())));
-        let command = format!("callsheet{}{}", named.unwrap_or_default(), on_words(cli));
+        let command = command_words(cli);
         let templates = OnceLock::new();
         let here = Some(std::env::current_dir().unwrap_or_default());
         #[cfg(feature = "cluster")]
@@ -263,6 +263,28 @@ impl Setup {
     }
 }
 
+/// The beginning of a command for the same project and the same cluster.
+pub fn command_words(cli: &Cli) -> String {
+    let named = cli.project.as_ref().map(|folder| format!(" -C {}", shell_word(&folder.to_string_lossy())));
+    format!("callsheet{}{}", named.unwrap_or_default(), on_words(cli))
+}
+
+/// A text with commands, such as advice, so that each of them is for the same project and the same cluster.
+pub fn with_command_words(text: &str, cli: &Cli) -> String {
+    let begins = command_words(cli);
+    let known = Cli::command();
+    let mut parts = text.split("callsheet ");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let word = part.split(|c: char| !(c.is_ascii_lowercase() || c == '-')).next().unwrap_or_default();
+        let is_command = known.find_subcommand(word).is_some();
+        out.push_str(if is_command { &begins } else { "callsheet" });
+        out.push(' ');
+        out.push_str(part);
+    }
+    out
+}
+
 /// The words of a command that choose the cluster of this one.
 fn on_words(cli: &Cli) -> String {
     cli.on.as_ref().map(|address| format!(" --on {}", shell_word(address))).unwrap_or_default()
@@ -319,10 +341,17 @@ pub fn store_failure(fault: StoreFault) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
 
     #[test]
     fn words_are_quoted_for_a_shell() {
+        let cli = Cli::try_parse_from(["callsheet", "-C", "my garden", "runs"]).unwrap();
+        let advice =
+            "look: callsheet show r1; `callsheet runs` lists all; callsheet --help; Callsheet and callsheet alone";
+        let told = "look: callsheet -C 'my garden' show r1; `callsheet -C 'my garden' runs` lists all; callsheet --help; Callsheet and callsheet alone";
+        assert_eq!(with_command_words(advice, &cli), told);
         assert_eq!(shell_word("../my-garden"), "../my-garden");
         assert_eq!(shell_word("my garden's"), r"'my garden'\''s'");
     }

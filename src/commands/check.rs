@@ -15,10 +15,10 @@ use serde_json::json;
 
 use crate::cli::{Exit, Failure, OpenArgs};
 use crate::setup::Setup;
-use crate::term::harmless;
+use crate::term::{harmless, one_line};
 use crate::wiring::{skill_dirs, without_model};
 
-use super::estimate::Estimate;
+use super::estimate::{Estimate, trouble_with_items};
 use super::skill::tool_specs;
 
 /// Repairs of misspelt names. The author is told, because a run would use the corrected name.
@@ -67,6 +67,11 @@ pub(super) fn sheet(
         let found =
             if issues.is_empty() { "no issues; ".to_owned() } else { format!("{}; ", counted(issues.len(), "issue")) };
         tell!("{file}: {found}{estimate}");
+    }
+    for task in reading.value.steps.iter().flat_map(|step| &step.tasks) {
+        if let Some(why) = trouble_with_items(setup, task) {
+            tell!("{file}: warning: {}: {}", task.name, one_line(&why, 300));
+        }
     }
     tell_of_broken_skills(setup, &issues);
     let errors = issues.iter().any(|issue| issue.severity == Severity::Error);

@@ -2,6 +2,7 @@
 
 use callsheet_core::nouns::Phase;
 use callsheet_core::view::counted;
+use callsheet_core::visible::visible_line;
 use callsheet_format::skill::{SkillContext, SkillSeverity};
 use callsheet_models::config::{ModelRef, ProcessEnvironment, Provider, ask_server};
 use callsheet_models::probe;
@@ -52,6 +53,7 @@ pub(super) fn doctor(cli: &Cli) -> Result<Exit, Failure> {
         Ok(_) => good("configuration is valid"),
         Err(fault) => bad(fault.to_string(), "fix the value"),
     });
+    findings.extend(unwritable(&setup));
     findings.extend(waiting(&setup));
     findings.extend(skills(&setup));
     findings.extend(stored(&setup));
@@ -86,6 +88,16 @@ fn print_finding(json: bool, finding: &Finding) -> Result<(), Failure> {
     let mark = if finding.good { "ok " } else { "!! " };
     let mend = if finding.mend.is_empty() { String::new() } else { format!("\n   do: {}", finding.mend) };
     super::print(&format!("{mark}{}{mend}\n", finding.what))
+}
+
+/// The folder in which a run could not write its files.
+fn unwritable(setup: &Setup) -> Option<Finding> {
+    let folders = [".callsheet/runs", ".callsheet", ""].map(|folder| setup.project.join(folder));
+    let nearest = folders.into_iter().find(|folder| folder.is_dir())?;
+    let fault = rustix::fs::access(&nearest, rustix::fs::Access::WRITE_OK).err()?;
+    let what =
+        format!("can't write in {}, so no run can begin here: {fault}", visible_line(&nearest.display().to_string()));
+    Some(bad(what, "give yourself write access to the folder, or copy the project"))
 }
 
 /// The files of the project that are left out until they are trusted.

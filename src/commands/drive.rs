@@ -309,9 +309,11 @@ fn tell_next(setup: &Setup, run: &RunView, id: &RunId, outcome: Outcome) -> Resu
         Outcome::Cancelled
         | Outcome::Unreachable
         | Outcome::MaxRounds
-        | Outcome::Misconfigured
         | Outcome::PlanFailed
         | Outcome::IterationFailed => tell!("Next: {call} resume {id}"),
+        Outcome::Misconfigured => {
+            tell!("Next: {call} resume {id}, or with another model: {call} resume {id} --model PROVIDER/MODEL");
+        }
         Outcome::Planned => tell!("Next: {call} resume {id}"),
         Outcome::Complete if !run.collected().is_empty() => tell!("Next: {call} retry {id}"),
         _ => {}
@@ -345,6 +347,12 @@ fn tell_of_retry(setup: &Setup, run: &RunView, id: &RunId) {
     let unwritten = run.unwritten();
     if !problems.is_empty() {
         tell!("Next: {call} retry {id} {}", problems.join(" "));
+        if run.is_misconfigured() {
+            tell!(
+                "  or with another model, which `callsheet model list` names: {call} retry {id} {} --model PROVIDER/MODEL",
+                problems.join(" ")
+            );
+        }
     } else if !unwritten.is_empty() {
         tell!("Next: {call} continue {id} \"Write {}\"", term::one_line(&unwritten.join(", "), 300));
     }
@@ -352,7 +360,8 @@ fn tell_of_retry(setup: &Setup, run: &RunView, id: &RunId) {
 
 /// Prints how to raise the limit of a task that made it fail.
 fn tell_of_limit(setup: &Setup, id: &RunId, (limit, now): (String, f64)) {
-    tell!("  {limit} is {}; raise it: {} resume {id} --limit {limit}=N", amount(now), setup.command);
+    let next = amount(now * 2.0);
+    tell!("  {limit} is {}; raise it: {} resume {id} --limit {limit}={next}", amount(now), setup.command);
 }
 
 /// Whether a task does not come back: it is lost itself, or it reads a removed task.
@@ -458,6 +467,11 @@ fn tree_words(
             Some(limit) => tell_of_limit(setup, id, limit),
             None => tell!("  {}", term::one_line(&error.recovery.advice, 200)),
         }
+    }
+    if let Some(code) = result.exit_code.filter(|code| outcome == Outcome::Complete && *code != 0) {
+        tell!(
+            "  warning: the command ended with exit code {code}; its output is the result, because it has `on_nonzero: continue`"
+        );
     }
     for parts in run.collected() {
         tell!("  {}", term::one_line(&parts.words(), 300));

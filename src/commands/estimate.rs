@@ -9,6 +9,7 @@ use callsheet_core::nouns::{
     TaskList,
 };
 use callsheet_core::view::{counted, dollars, thousands};
+use callsheet_format::items::{Item, missing_field};
 use callsheet_models::config::{ModelRef, Prices, Provider};
 use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::references::{file_of_item, known_items};
@@ -173,6 +174,16 @@ fn read_by(task: &Task, items: Option<&Items>) -> BTreeSet<String> {
     own.chain(source.and_then(file_of)).chain(files).collect()
 }
 
+/// What is wrong now with the list that a task is done for.
+pub(super) fn trouble_with_items(setup: &Setup, task: &Task) -> Option<String> {
+    let link = link_target(&task.source()?.target);
+    match known_items(&task.source()?.target, &Workspace::new(&setup.project, &[]).ok()?)? {
+        Err(why) => Some(format!("{link} gives no items: {why}")),
+        Ok(items) if items.is_empty() => Some(format!("{link} contains no items, so the task will do nothing")),
+        Ok(items) => missing_field(task, &items).map(|why| format!("{link}: {why}")),
+    }
+}
+
 /// The number of executions of a task, and whether they read parts of one material, as far as the sheet shows.
 fn runs(setup: &Setup, task: &Task, skill: &SkillPolicy, settings: &Settings) -> (usize, bool) {
     if skill.mode != SkillMode::Interpret || skill.execution == ExecutionMode::Together {
@@ -203,13 +214,13 @@ fn to_usize(number: u32) -> usize {
 }
 
 impl fmt::Display for Estimate {
-    /// Prints `12 tasks in 3 sections, 3 write; 15 to 19 calls, about 12,000 tokens, $0.03; reads 5 files`.
+    /// Prints `12 tasks in 3 sections, 3 change files; 15 to 19 calls, about 12,000 tokens, $0.03; reads 5 files`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} in {}", counted(self.tasks, "task"), counted(self.sections, "section"))?;
         match self.writers {
-            0 => write!(f, ", none writes")?,
-            1 => write!(f, ", 1 writes")?,
-            more => write!(f, ", {more} write")?,
+            0 => write!(f, ", none changes files")?,
+            1 => write!(f, ", 1 changes files")?,
+            more => write!(f, ", {more} change files")?,
         }
         match self.askers {
             0 => {}

@@ -12,7 +12,7 @@ use callsheet_runtime::ports::{Clock, SystemClock};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Exit, Failure, PlanArgs};
-use crate::setup::{Setup, config_failure, new_run, run_name};
+use crate::setup::{Setup, config_failure, new_run, run_name, shell_word};
 
 use super::drive::{Front, ask_to_begin, drive_failure, prepare};
 use super::run::request_text;
@@ -103,7 +103,12 @@ fn finish(
                 return super::print_json(&serde_json::json!({ "result": Outcome::Planned, "run": id, "file": file }))
                     .map(|()| Exit::Complete);
             }
-            tell!("wrote {0}; edit it, then: {1} run --sheet {0}", output.display(), setup.command);
+            tell!(
+                "wrote {0}; edit it, then: {1} run --sheet {2}",
+                output.display(),
+                setup.command,
+                shell_word(&output.to_string_lossy())
+            );
             Ok(Exit::Complete)
         }
         Err((outcome, message)) => {

@@ -8,6 +8,7 @@ use callsheet_runtime::shown::Shown;
 
 use crate::cli::{Exit, Failure, ReportArgs, ReportFormat};
 use crate::setup::{Setup, find_run, recorded};
+use crate::term::one_line;
 
 pub(super) fn report(setup: &Setup, arguments: &ReportArgs) -> Result<Exit, Failure> {
     let store = setup.existing_store()?;
@@ -15,7 +16,7 @@ pub(super) fn report(setup: &Setup, arguments: &ReportArgs) -> Result<Exit, Fail
     let folded = recorded(&store, &found)?;
     let (runs, run) = (setup.runs(), &folded.run);
     refuse_unmasked(&runs, run, &arguments.without_key)?;
-    let format = arguments.format.unwrap_or_else(|| named_form(arguments.output.as_deref()));
+    let format = arguments.format.map_or_else(|| named_form(arguments.output.as_deref()), Ok)?;
     let text = match format {
         ReportFormat::Md => {
             let lines = omitted_rules(&runs, run).into_iter().map(|line| format!("- {line}\n")).collect::<String>();
@@ -51,13 +52,18 @@ pub(super) fn report(setup: &Setup, arguments: &ReportArgs) -> Result<Exit, Fail
     super::print(&format!("{shown}\n")).map(|()| Exit::Complete)
 }
 
-fn named_form(output: Option<&Path>) -> ReportFormat {
+/// The form that the extension of the file names. HTML without an extension.
+fn named_form(output: Option<&Path>) -> Result<ReportFormat, Failure> {
     let extension = output.and_then(Path::extension).and_then(std::ffi::OsStr::to_str);
     match extension {
-        Some("md" | "markdown") => ReportFormat::Md,
-        Some("xml") => ReportFormat::Junit,
-        Some("sarif") => ReportFormat::Sarif,
-        _ => ReportFormat::Html,
+        Some("md" | "markdown") => Ok(ReportFormat::Md),
+        Some("xml") => Ok(ReportFormat::Junit),
+        Some("sarif") => Ok(ReportFormat::Sarif),
+        None | Some("html" | "htm") => Ok(ReportFormat::Html),
+        Some(other) => Err(Failure::usage(
+            format!("no form of a report is called .{}; nothing was written", one_line(other, 64)),
+            "name a file that ends in .html, .md, .xml or .sarif, or choose with --format",
+        )),
     }
 }
 

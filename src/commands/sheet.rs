@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use crate::cli::{Exit, Failure, SheetCheckArgs, SheetCommand, SheetNewArgs};
-use crate::setup::{Setup, config_failure};
+use crate::setup::{Setup, config_failure, shell_word};
 
 use super::drive::Front;
 
@@ -22,7 +22,7 @@ pub(super) fn sheet(setup: &Setup, command: &SheetCommand) -> Result<Exit, Failu
 /// The text of a sheet file.
 pub(super) fn read(setup: &Setup, file: &Path) -> Result<String, Failure> {
     let text = std::fs::read(file).map_err(|error| {
-        let advice = format!("begin one with: {} sheet new {}", setup.command, file.display());
+        let advice = format!("begin one with: {} sheet new {}", setup.command, shell_word(&file.to_string_lossy()));
         let advice = if error.kind() == std::io::ErrorKind::NotFound { advice } else { String::new() };
         Failure::usage(format!("can't read the sheet {}: {error}", file.display()), advice)
     })?;
@@ -59,6 +59,6 @@ fn new(setup: &Setup, arguments: &SheetNewArgs) -> Result<Exit, Failure> {
         return super::print_json(&serde_json::json!({ "path": shown.to_string() })).map(|()| Exit::Complete);
     }
     super::print(&format!("{shown}\n"))?;
-    tell!("edit it, then: {} sheet check {shown}", setup.command);
+    tell!("edit it, then: {} sheet check {}", setup.command, shell_word(&file.to_string_lossy()));
     Ok(Exit::Complete)
 }

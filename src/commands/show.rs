@@ -25,6 +25,7 @@ use super::questions::how_to_answer;
 use super::show_json::{call_json, run_json};
 use super::show_task;
 use super::waits::{addresses, waits_text};
+use super::why::failure_of_part;
 
 pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure> {
     let store = setup.existing_store()?;
@@ -40,6 +41,8 @@ pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure>
         return super::print_json(&as_json(setup, &store, &run, arguments, &found)?).map(|()| Exit::Complete);
     } else if let Some(number) = arguments.hunk {
         hunk_to_edit(&hunk(&setup.runs().gates(&run)?, number, arguments.task.as_deref(), &found.run)?)
+    } else if let Some(why) = arguments.task.as_deref().and_then(|slug| failed_part(setup, &run, slug)) {
+        why
     } else if let Some(slug) = &arguments.task {
         show_task::text(&store, &run, show_task::find(&run, slug)?, found.owner.is_some())?
     } else if let Some(number) = arguments.call {
@@ -83,6 +86,9 @@ fn as_json(
         let hunk = hunk(&setup.runs().gates(run)?, number, arguments.task.as_deref(), &found.run)?;
         return Ok(json!({ "run": found.run, "hunk": hunk, "text": hunk_to_edit(&hunk) }));
     }
+    if let Some((slug, why)) = arguments.task.as_deref().and_then(|slug| Some((slug, failed_part(setup, run, slug)?))) {
+        return Ok(json!({ "task": slug, "state": "failed", "text": why }));
+    }
     if let Some(slug) = &arguments.task {
         return show_task::json(store, run, show_task::find(run, slug)?, found.owner.is_some());
     }
@@ -113,6 +119,14 @@ fn as_json(
     shown["question"] = asked.first().cloned().into();
     shown["questions"] = asked.into();
     Ok(shown)
+}
+
+/// A failed task of a template that no call was made for, with its reason. `None` for every other task.
+fn failed_part(setup: &Setup, run: &RunView, slug: &str) -> Option<String> {
+    let part = Slug::new(slug);
+    let is_only_part = run.task(&part).is_none();
+    let why = failure_of_part(setup, run, &part).filter(|_| is_only_part)?;
+    Some(format!("{slug}: failed\nFailed: {}\n", one_line(&why, 600)))
 }
 
 /// Whether a person's answer waits until the run is resumed.

@@ -7,7 +7,7 @@ use callsheet_core::nouns::RunId;
 use callsheet_share::{ApprovedGate, SignedApproval};
 
 use crate::cli::{Exit, Failure};
-use crate::setup::{Setup, find_run, recorded};
+use crate::setup::{Setup, find_run, recorded, shell_word};
 
 use super::key::signing_key;
 
@@ -42,7 +42,7 @@ pub(super) fn sign(setup: &Setup, run: &RunId, tasks: &[String], key: &Path, out
     })?;
     let advice = format!(
         "send the file to the machine where the run waits, and there run callsheet import {}",
-        output.display()
+        shell_word(&output.to_string_lossy())
     );
     super::say(setup, &format!("signed the approval; {advice}")).map(|()| Exit::Complete)
 }

@@ -9,7 +9,7 @@ use callsheet_format::skill::{SkillContext, SkillFile, read_skill};
 use callsheet_runtime::skills::load_skills;
 
 use crate::cli::{Exit, Failure, SkillNewArgs};
-use crate::setup::Setup;
+use crate::setup::{Setup, shell_word};
 use crate::wiring::skill_dirs;
 
 use super::skill::tool_specs;
@@ -61,7 +61,7 @@ pub(super) fn new(setup: &Setup, arguments: &SkillNewArgs) -> Result<Exit, Failu
         let verb = if layer < source.layer { "replaces" } else { "is replaced by" };
         tell!("note: it {verb} the skill of that name in {}", source.path);
     }
-    tell!("edit it, then: callsheet skill check {}", path.display());
+    tell!("edit it, then: {} skill check {}", setup.command, shell_word(&path.to_string_lossy()));
     Ok(Exit::Complete)
 }
 

@@ -9,7 +9,7 @@ use callsheet_format::template::Layer;
 use callsheet_runtime::templates::load_templates;
 
 use crate::cli::{Exit, Failure, TemplateNewArgs, operators};
-use crate::setup::Setup;
+use crate::setup::{Setup, shell_word};
 use crate::wiring::template_dirs;
 
 pub(super) fn new(setup: &Setup, arguments: &TemplateNewArgs) -> Result<Exit, Failure> {
@@ -52,7 +52,7 @@ pub(super) fn new(setup: &Setup, arguments: &TemplateNewArgs) -> Result<Exit, Fa
         let verb = if layer > other { "replaces" } else { "is replaced by" };
         tell!("note: it {verb} the template of that name in {file}");
     }
-    tell!("edit it, then: callsheet template check {}", path.display());
+    tell!("edit it, then: {} template check {}", setup.command, shell_word(&path.to_string_lossy()));
     Ok(Exit::Complete)
 }
 

@@ -19,6 +19,7 @@ use crate::library::{
     called_skills, empty_tree, load, may_use_others, reach, schemas, sources, take_all, take_matcher,
 };
 use crate::setup::{Setup, config_failure, new_run, run_name};
+use crate::term::one_line;
 use crate::wiring::outline;
 
 use super::drive::{Front, ask_to_begin, drive_failure, prepare, to_the_end};
@@ -34,7 +35,7 @@ pub(super) fn run(setup: &Setup, arguments: &TemplateRunArgs, name: Option<&str>
     let mut settings = setup.config.settings().map_err(config_failure)?;
     let tree = tree(setup, arguments)?;
     let prompt = match &tree.text {
-        text if text.is_empty() => format!("run the template {}", tree.entry),
+        text if text.is_empty() => format!("run the template {}{}", tree.entry, values_words(&tree)),
         text => text.clone(),
     };
     let front = Front::new(setup, &arguments.work);
@@ -51,6 +52,19 @@ pub(super) fn run(setup: &Setup, arguments: &TemplateRunArgs, name: Option<&str>
         let session = begin_in(&services, session, entry, settings).map_err(|fault| drive_failure(&fault, &id))?;
         to_the_end(setup, &front, services, session, &id).await
     })
+}
+
+/// How many characters of the given values the request of a run names.
+const VALUES: usize = 120;
+
+/// The given values after the name of a template, so that its runs can be told apart.
+fn values_words(tree: &Tree) -> String {
+    let word = |(name, value): (&String, &Value)| match value {
+        Value::String(text) => format!("{name}={text}"),
+        other => format!("{name}:={other}"),
+    };
+    let words: Vec<String> = tree.variables.iter().map(word).collect();
+    if words.is_empty() { String::new() } else { format!(": {}", one_line(&words.join(" "), VALUES)) }
 }
 
 /// The tree of the template with everything that it calls, and the given values.

@@ -7,7 +7,7 @@ use callsheet_format::values::ValueForm;
 use serde_json::Value;
 
 use crate::cli::Failure;
-use crate::setup::Setup;
+use crate::setup::{Setup, shell_word};
 use crate::term::one_line;
 
 use super::run::request_text;
@@ -24,6 +24,10 @@ pub(super) fn take_value(setup: &Setup, tree: &mut Tree, given: &str) -> Result<
     let (key, value) = match key.strip_suffix(':') {
         Some(key) => (key, json_value(key, value)?),
         None => match value.strip_prefix('@') {
+            Some(path) if wants_list(tree, key) => {
+                let advice = format!("give the list in the file: {}", shell_word(&format!("{key}:=@{path}")));
+                return Err(Failure::usage(format!("{key} is a list, and {key}=@FILE gives a text"), advice));
+            }
             Some(path) => {
                 let value = file_value(setup, tree, key, path);
                 let value = value.map_err(|error| Failure::usage(format!("{key}: {path}: {error}"), ""))?;
@@ -38,6 +42,12 @@ pub(super) fn take_value(setup: &Setup, tree: &mut Tree, given: &str) -> Result<
     }
 }
 
+/// Whether the template takes a list under this name.
+fn wants_list(tree: &Tree, key: &str) -> bool {
+    let taken = tree.templates.get(&tree.entry).map(Template::takes).unwrap_or_default();
+    taken.iter().any(|one| one.name == key && matches!(one.kind, ValueType::Array | ValueType::StringArray))
+}
+
 /// Parses JSON, or with `@` the content of a file: JSON, JSON Lines, a table or lines, depending on its extension.
 fn json_value(key: &str, given: &str) -> Result<Value, Failure> {
     let Some(path) = given.strip_prefix('@') else {
@@ -45,22 +55,35 @@ fn json_value(key: &str, given: &str) -> Result<Value, Failure> {
         return serde_json::from_str(given).map_err(|error| Failure::usage(format!("{key}: {error}"), advice));
     };
     let wrong = |what: String, advice| Failure::usage(format!("{key}: {path}: {what}"), advice);
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string(), ""))?;
+    let text = read_text(path).map_err(|error| wrong(error, ""))?;
     let advice =
         "a name that ends in .json, .jsonl, .csv or .tsv is read as that, any other file as a list of its lines";
     ValueForm::of(path).read(&text).map_err(|fault| wrong(fault.to_string(), advice))
 }
 
+/// The text of a file.
+///
+/// # Errors
+/// Why it cannot be read, with the first line that is not UTF-8.
+fn read_text(path: &str) -> Result<String, String> {
+    let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
+        let line = valid.iter().filter(|byte| **byte == b'\n').count() + 1;
+        format!("line {line} is not UTF-8; save the file as UTF-8")
+    })
+}
+
 /// A file as a value. If the template reads the files of this input, the value is the path within the project,
 /// otherwise the text.
-fn file_value(setup: &Setup, tree: &Tree, key: &str, path: &str) -> std::io::Result<String> {
+fn file_value(setup: &Setup, tree: &Tree, key: &str, path: &str) -> Result<String, String> {
     let entry = tree.templates.get(&tree.entry);
     let paths = entry.into_iter().flat_map(|entry| entry.body.walk()).filter_map(|node| node.refs.as_ref());
     let wanted = Path::variable(key);
     if !paths.flat_map(|refs| &refs.paths).any(|path| path.single() == Some(&wanted)) {
-        return std::fs::read_to_string(path);
+        return read_text(path);
     }
-    let real = std::fs::canonicalize(path)?;
+    let real = std::fs::canonicalize(path).map_err(|error| error.to_string())?;
     Ok(real.strip_prefix(&setup.project).unwrap_or(&real).display().to_string())
 }
 
@@ -125,7 +148,7 @@ fn usage(setup: &Setup, entry: &Template, missing: &[String]) -> String {
     let taken = entry.takes();
     let word = |name: &str, kind: ValueType| match kind {
         ValueType::Any | ValueType::String => format!("{name}=TEXT"),
-        ValueType::Array | ValueType::StringArray => format!("{name}:='[…]'"),
+        ValueType::Array | ValueType::StringArray => format!("{name}:=@FILE"),
         other => format!("{name}:={}", other.as_str().to_uppercase()),
     };
     let declared = taken.iter().map(|one| match one.required {

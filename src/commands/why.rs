@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use callsheet_app::{FailedParts, Limit, RunView, State, TaskRun, Why, asked_about};
+use callsheet_app::{FailedParts, Limit, RunControl, RunView, State, TaskRun, Why, asked_about};
 use callsheet_core::fuzzy;
 use callsheet_core::nouns::{RunId, Slug};
 use callsheet_core::record::Outcome;
@@ -16,7 +16,20 @@ use super::raise::flag_of;
 
 /// Explains a task and the tasks that it waits for, or every task that is not done.
 pub(super) fn why(setup: &Setup, run: &RunView, found: &RunSummary, task: Option<&str>) -> Result<Exit, Failure> {
-    let tasks = run.explain_all(task.map(|task| named(run, task)).transpose()?);
+    let mut tasks = run.explain_all(task.map(|task| named(run, task)).transpose()?);
+    if task.is_none() {
+        // Parts whose failures were only collected belong to tasks that are done.
+        tasks.extend(
+            run.collected_failures().into_iter().filter_map(|part| run.explain_all(Some(part)).into_iter().next()),
+        );
+    }
+    for (task, why) in &mut tasks {
+        if let Why::Ended { state: State::Failed, reason, .. } = why
+            && reason.is_empty()
+        {
+            *reason = failure_of_part(setup, run, task).unwrap_or_default();
+        }
+    }
     let at_work = found.owner.is_some();
     for (task, why) in &tasks {
         let text = one_line(&run.why_line(task, why, at_work), 600);
@@ -58,6 +71,12 @@ pub(super) fn why(setup: &Setup, run: &RunView, found: &RunSummary, task: Option
         super::print(&format!("no process drives the run now: {} resume {}\n", setup.command, found.run))?;
     }
     Ok(Exit::Complete)
+}
+
+/// Why a task of a template failed, as its recorded result says.
+pub(super) fn failure_of_part(setup: &Setup, run: &RunView, part: &Slug) -> Option<String> {
+    let runs = setup.runs();
+    run.failure_of_part(part, &|blob| runs.blob(blob).ok())
 }
 
 fn named(run: &RunView, name: &str) -> Result<Slug, Failure> {

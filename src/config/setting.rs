@@ -68,7 +68,7 @@ impl Kind {
             Self::Flag => item.as_bool().map(|flag| json!(flag)),
             Self::List => list(),
             Self::Headless => item.as_str().map(|text| json!(text)).or_else(list),
-            Self::Command => item.as_str().map(command).or_else(list),
+            Self::Command => item.as_str().and_then(command).or_else(list),
             Self::Word(_) => item.as_str().map(|text| json!(text)),
         };
         value.filter(|value| self.has(value))
@@ -85,7 +85,7 @@ impl Kind {
                 "false" | "0" => Some(json!(false)),
                 _ => None,
             },
-            Self::Command => Some(command(text)),
+            Self::Command => command(text),
             Self::List => {
                 Some(json!(text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>()))
             }
@@ -118,15 +118,16 @@ impl Kind {
             Self::Flag => "true or false".to_owned(),
             Self::List => "a list of texts".to_owned(),
             Self::Headless => "stop, deny, approve, or slugs of tasks separated by commas".to_owned(),
-            Self::Command => "a program and its arguments, as a text or a list".to_owned(),
+            Self::Command => "a program and its arguments, as a text with closed quotes or as a list".to_owned(),
             Self::Word(words) => format!("one of {}", words.join(", ")),
         }
     }
 }
 
-/// The words of a command, which is not read by a shell.
-fn command(text: &str) -> Value {
-    json!(text.split_whitespace().collect::<Vec<_>>())
+/// The words of a command. Quotes and backslashes group words as in a shell, which runs nothing here. `None` if a quote
+/// is not closed.
+fn command(text: &str) -> Option<Value> {
+    shlex::split(text).map(|words| json!(words))
 }
 
 /// Parses a word, or slugs of tasks.

@@ -177,6 +177,9 @@ fn a_check_is_a_program_and_its_arguments() {
     let checks = settings("[checks]\ntest = 'cargo  test --quiet'\nlint = ['cargo', 'clippy', '-- -D']\n").unwrap();
     assert_eq!(checks["test"], ["cargo", "test", "--quiet"]);
     assert_eq!(checks["lint"], ["cargo", "clippy", "-- -D"]);
+    let quoted = settings("checks.test = \"sh -c 'make test && make lint'\"").unwrap();
+    assert_eq!(quoted["test"], ["sh", "-c", "make test && make lint"]);
+    assert!(settings("checks.test = \"sh -c 'make\"").is_err(), "a quote that is not closed");
     assert!(settings("checks.test = ' '").is_err() && settings("checks.test = []").is_err());
     let project = load(None, Some("checks.test = 'true'"), &[], false).unwrap();
     assert!(project.settings().unwrap().checks.is_empty() && !project.notices.is_empty());

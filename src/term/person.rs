@@ -252,6 +252,9 @@ pub fn gate_text(view: &GateView, colour: bool) -> Words {
             if let Some(check) = &view.check {
                 text.push_str(&check_text(check, &mut exact));
             }
+            if let Some(words) = view.unchecked_words() {
+                text.push_str(&format!("\n{}\n", exact.show(&words)));
+            }
         }
         GateKind::BeforeCall { task, .. } => {
             let name = exact.show(task.as_str());

@@ -177,3 +177,63 @@ fn one_approval_covers_all_items() {
     assert_eq!(garden.read("notes/a.md"), "Tomatoes.\n", "{}", last.err);
     assert_eq!(garden.read("notes/b.md"), "Roses!\n");
 }
+
+/// An empty list is done: the task says so, and `sheet check` warns of it.
+///
+/// covers: 3.16
+#[test]
+fn a_list_without_items_is_done() {
+    let garden = TestProject::scripted("[default]\ntext = \"Summed.\"\n");
+    std::fs::create_dir(garden.path("notes")).unwrap();
+    garden.write("work.md", REVIEW.replace("ALLOW", ""));
+    let checked = garden.expect(0, &["sheet", "check", "work.md"]);
+    assert!(checked.err.contains("warning: Review: notes/ contains no items"), "{}", checked.err);
+    let ended = garden.expect(0, &["run", "--sheet", "work.md"]);
+    assert_eq!((ended.out.as_str(), calls(&garden)), ("Summed.\n", 1), "{}", ended.err);
+    let result = std::fs::read_to_string(garden.run_folder().join("tasks/review.md")).unwrap();
+    assert_eq!(result, "There was nothing to do: notes/ contains no items.\n");
+}
+
+/// A field of a row stands in the words of a task. A field that no row has is told before the run, and fails the task.
+///
+/// covers: 3.16
+#[test]
+fn the_fields_of_rows_stand_in_the_words() {
+    let garden = TestProject::scripted(
+        "[[rule]]\nprompt = \"Greet Ann on Monday\"\ntext = \"Hello Ann.\"\n[default]\ntext = \"Hello.\"\n",
+    );
+    garden.write("people.csv", "name,day\nAnn,Monday\nBo,Friday\n");
+    let sheet = REVIEW.replace("the mistakes in {file}", "x").replace("Find x", "Greet {row.name} on {row.day}");
+    let sheet = sheet.replace("file in [Notes](notes/)ALLOW", "row in [People](people.csv)");
+    garden.write("work.md", sheet.clone());
+    garden.expect(0, &["run", "--sheet", "work.md"]);
+    let joined = std::fs::read_to_string(garden.run_folder().join("tasks/review.md")).unwrap();
+    assert_eq!(joined, "## name: Ann\n\nHello Ann.\n\n## name: Bo\n\nHello.\n");
+    garden.write("work.md", sheet.replace("{row.day}", "{row.nope}"));
+    let why = "no item has the field nope of {row.nope}; they have day, name";
+    let checked = garden.expect(0, &["sheet", "check", "work.md"]);
+    assert!(checked.err.contains(why), "{}", checked.err);
+    let ended = garden.expect(5, &["run", "--sheet", "work.md", "--set", "iterate=never"]);
+    assert!(ended.err.contains(why), "{}", ended.err);
+}
+
+/// A list that is longer than its limit names the limit and a command that raises it. A limit of the task itself, which
+/// would have no effect on its items, cannot be raised.
+///
+/// covers: 3.16
+#[test]
+fn the_limit_of_a_long_list_is_named_and_can_be_raised() {
+    let garden = project("[default]\ntext = \"None.\"\n");
+    garden.write("list.txt", "one\n".repeat(1_001));
+    garden.write("work.md", REVIEW.replace("[Notes](notes/)ALLOW", "[List](list.txt)"));
+    let ended =
+        garden.expect(5, &["run", "--sheet", "work.md", "--set", "iterate=never", "--set", "limits.max_calls=3"]);
+    let run = run_of(&garden);
+    assert!(ended.err.contains("the limit max_items is 1000"), "{}", ended.err);
+    let told = format!("callsheet resume {run} --limit review/skill-for-each.max_items=2000");
+    assert!(ended.err.contains(&told), "{}", ended.err);
+    let refused = garden.expect(2, &["resume", &run, "--limit", "review.timeout_seconds=900"]);
+    assert!(refused.err.contains("has no limit review.timeout_seconds"), "{}", refused.err);
+    garden.call(&["resume", &run, "--limit", "review/skill-for-each.max_items=2000"]);
+    assert_eq!(garden.count("limit_raised"), 1);
+}

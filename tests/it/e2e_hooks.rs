@@ -37,6 +37,8 @@ fn a_hook_refuses_changes_and_the_model_makes_others() {
     garden.write("work.md", SHEET);
     let ended = garden.expect(0, &["run", "--sheet", "work.md", "--approval", "before-apply", "--headless", "approve"]);
     assert!(ended.err.contains("no pre-write with Secret"), "{}", ended.err);
+    let told = "the hook \"no-secrets\" refused these changes";
+    assert!(ended.err.contains(told) && !ended.err.contains("the check \"no-secrets\""), "{}", ended.err);
     assert_eq!(garden.read("a.md"), "New.\n", "{}", ended.err);
     assert_eq!(garden.count("gate_answered"), 2, "the new changes ask anew");
 }

@@ -145,7 +145,7 @@ fn the_error_of_a_task_of_a_sheet_names_its_limit() {
     );
     let ended = garden.expect(5, &["run", "--sheet", "work.md", "--set", "iterate=never"]);
     let run = run_of(&garden);
-    let told = format!("tea.max_calls is 1; raise it: callsheet resume {run} --limit tea.max_calls=N");
+    let told = format!("tea.max_calls is 1; raise it: callsheet resume {run} --limit tea.max_calls=2");
     assert!(ended.err.contains(&told), "{}", ended.err);
     garden.follow_text("[default]\ntext = \"## Result summary\\nGreen tea.\"\n");
     let raised = garden.expect(0, &["resume", &run, "--limit", "tea.max_calls=3"]);

@@ -70,7 +70,7 @@ fn missing_inputs_are_said_before_a_run_is_made() {
     assert!(ended.err.contains("Missing required input: text"), "{}", ended.err);
     assert!(ended.err.contains("template run typed text=TEXT"), "{}", ended.err);
     let ended = garden.expect(2, &["template", "run", "summarise_files", "files=a.md"]);
-    assert!(ended.err.contains("files:='[…]' [question=TEXT]"), "{}", ended.err);
+    assert!(ended.err.contains("files:=@FILE [question=TEXT]"), "{}", ended.err);
     assert!(!garden.path(".callsheet/runs").exists());
 }
 

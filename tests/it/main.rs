@@ -7,6 +7,7 @@ mod architecture;
 mod docs;
 mod e2e_acp;
 mod e2e_acp_live;
+mod e2e_advice;
 mod e2e_answers;
 mod e2e_api;
 mod e2e_branch;

@@ -210,6 +210,7 @@ mod tests {
             diff: String::new(),
             hunks: Vec::new(),
             check: None,
+            unchecked: Vec::new(),
             call: None,
             again: false,
             unended: None,

@@ -61,6 +61,10 @@ impl Refusal {
                      they are: callsheet resume {run} --files-as-they-are"
                 ),
             ),
+            DriveFault::Input(fault @ InputFault::Folder(_)) => Self::internal(
+                fault.to_string(),
+                "give yourself write access to the project's folder and to .callsheet in it, or copy the project",
+            ),
             DriveFault::Input(fault) => Self::usage(fault.to_string(), ""),
             DriveFault::Store(StoreFault::Full(_)) => Self::internal(
                 fault.to_string(),

@@ -1,5 +1,9 @@
 //! The items of a list in a text: what a task with `For each` is done for (spec 3.16).
 
+use std::collections::BTreeSet;
+
+use callsheet_core::nouns::Task;
+use callsheet_core::texts::fill;
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use serde_json::Value;
 
@@ -16,6 +20,15 @@ pub struct Item {
     pub title: String,
     /// Its text. Of an object, one `name: value` a line.
     pub text: String,
+    /// The fields of an object or of a row, with their values.
+    pub fields: Vec<(String, String)>,
+}
+
+impl Item {
+    /// An item without fields.
+    pub fn plain(title: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { title: title.into(), text: text.into(), fields: Vec::new() }
+    }
 }
 
 /// Why a text gives no items.
@@ -39,16 +52,22 @@ pub enum ItemsFault {
 /// The text contains no items in this format.
 pub fn items_of(path: &str, text: &str) -> Result<Vec<Item>, ItemsFault> {
     let is_markdown = [".md", ".markdown"].iter().any(|ending| path.to_ascii_lowercase().ends_with(ending));
-    let texts: Vec<String> = if is_markdown {
+    let values: Vec<Value> = if is_markdown {
         in_markdown(text).ok_or(ItemsFault::NoMarkdownList)?
     } else {
         match ValueForm::of(path).read(text)? {
-            Value::Array(values) => values.iter().map(text_of).collect(),
+            Value::Array(values) => values,
             _ => return Err(ItemsFault::NoList),
         }
     };
-    let texts = texts.into_iter().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
-    Ok(texts.map(|text| Item { title: title_of(&text), text }).collect())
+    Ok(values.iter().map(item_of).filter(|item| !item.text.is_empty()).collect())
+}
+
+fn item_of(value: &Value) -> Item {
+    let text = text_of(value).trim().to_owned();
+    let members = value.as_object().into_iter().flatten();
+    let fields = members.map(|(name, value)| (name.clone(), text_of(value))).collect();
+    Item { title: title_of(&text), text, fields }
 }
 
 fn title_of(text: &str) -> String {
@@ -72,19 +91,73 @@ fn text_of(value: &Value) -> String {
     }
 }
 
+/// The names in braces of a text outside code: `file` and `row.name`.
+pub(crate) fn placeholders(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut in_code = false;
+    for (event, range) in Parser::new(text).into_offset_iter() {
+        match event {
+            Event::Start(Tag::CodeBlock(_)) => in_code = true,
+            Event::End(TagEnd::CodeBlock) => in_code = false,
+            Event::Text(_) if !in_code => {
+                let words = text.get(range).unwrap_or_default();
+                found.extend(words.split('{').skip(1).filter_map(|rest| {
+                    let (name, _) = rest.split_once('}')?;
+                    is_placeholder(name).then(|| name.to_owned())
+                }));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Whether a name in braces can stand for an item or one of its fields.
+fn is_placeholder(name: &str) -> bool {
+    let (name, field) = name.split_once('.').unwrap_or((name, "x"));
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let is_field = !field.trim().is_empty() && field.chars().all(|c| c.is_alphanumeric() || " _-".contains(c));
+    name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(is_word) && is_field
+}
+
+/// The words of a task for one item: `{row}` becomes `words`, and `{row.name}` the field of the item in one line.
+pub fn filled(text: &str, name: &str, item: &Item, words: &str) -> String {
+    let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let fields = item.fields.iter().map(|(field, value)| (format!("{name}.{field}"), one_line(value)));
+    let values: Vec<(String, String)> = std::iter::once((name.to_owned(), words.to_owned())).chain(fields).collect();
+    let values: Vec<(&str, &str)> = values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    fill(text, &values)
+}
+
+/// What is wrong with a field that the words of a task name and that no item has. `None` without such a field or
+/// without items.
+pub fn missing_field(task: &Task, items: &[Item]) -> Option<String> {
+    let name = &task.for_each.as_ref()?.name;
+    let known: BTreeSet<&str> = items.iter().flat_map(|item| &item.fields).map(|(field, _)| field.as_str()).collect();
+    let used: Vec<String> = [&task.need, &task.expected].into_iter().flat_map(|text| placeholders(text)).collect();
+    let fields = used.iter().filter_map(|used| used.split_once('.').filter(|(own, _)| own == name));
+    let missing = fields.map(|(_, field)| field).find(|field| !items.is_empty() && !known.contains(field))?;
+    let known: Vec<&str> = known.into_iter().collect();
+    let there =
+        if known.is_empty() { "they have no fields".to_owned() } else { format!("they have {}", known.join(", ")) };
+    Some(format!("no item has the field {missing} of {{{name}.{missing}}}; {there}"))
+}
+
 /// The items of the first list, table or fenced JSON list outside other blocks.
-fn in_markdown(text: &str) -> Option<Vec<String>> {
+fn in_markdown(text: &str) -> Option<Vec<Value>> {
     let mut events = Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS).into_offset_iter();
     let mut depth = 0_usize;
     while let Some((event, range)) = events.next() {
         match event {
-            Event::Start(Tag::List(_)) if depth == 0 => return Some(items_of_list(text, events)),
+            Event::Start(Tag::List(_)) if depth == 0 => {
+                return Some(items_of_list(text, events).into_iter().map(Value::String).collect());
+            }
             Event::Start(Tag::Table(_)) if depth == 0 => return Some(rows(events)),
             Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(tag))) if depth == 0 && &*tag == "json" => {
                 let content = text.get(range)?.lines().skip(1).filter(|line| !line.trim_start().starts_with("```"));
                 let content: Vec<&str> = content.collect();
                 if let Ok(Value::Array(values)) = serde_json::from_str(&content.join("\n")) {
-                    return Some(values.iter().map(text_of).collect());
+                    return Some(values);
                 }
                 depth += 1;
             }
@@ -127,9 +200,9 @@ fn without_marker(item: &str) -> String {
     if rest.trim().is_empty() { first.to_owned() } else { format!("{first}\n{rest}") }
 }
 
-/// The rows of a table, one `column: cell` a line.
-fn rows(events: Events<'_>) -> Vec<String> {
-    let (mut names, mut rows): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+/// The rows of a table as objects.
+fn rows(events: Events<'_>) -> Vec<Value> {
+    let (mut names, mut rows): (Vec<String>, Vec<Value>) = (Vec::new(), Vec::new());
     let (mut cells, mut cell): (Vec<String>, String) = (Vec::new(), String::new());
     for (event, _) in events {
         match event {
@@ -137,8 +210,8 @@ fn rows(events: Events<'_>) -> Vec<String> {
             Event::End(TagEnd::TableCell) => cells.push(std::mem::take(&mut cell)),
             Event::End(TagEnd::TableHead) => names = std::mem::take(&mut cells),
             Event::End(TagEnd::TableRow) => {
-                let row = names.iter().zip(std::mem::take(&mut cells));
-                rows.push(row.map(|(name, cell)| format!("{name}: {cell}")).collect::<Vec<_>>().join("\n"));
+                let row = names.iter().cloned().zip(std::mem::take(&mut cells).into_iter().map(Value::String));
+                rows.push(Value::Object(row.collect()));
             }
             Event::End(TagEnd::Table) => break,
             _ => {}
@@ -149,7 +222,7 @@ fn rows(events: Events<'_>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::items_of;
+    use super::{items_of, placeholders};
 
     fn check(path: &str, text: &str, expect: &[&str]) {
         let items = items_of(path, text).unwrap();
@@ -180,6 +253,27 @@ mod tests {
             items_of("a.md", "Words.").unwrap_err().to_string(),
             "it contains no list, no table and no JSON list"
         );
+    }
+
+    #[test]
+    fn placeholders_are_names_in_braces_outside_code() {
+        let check = |text: &str, names: &[&str]| assert_eq!(placeholders(text), names, "{text}");
+        check("Read {file}, {row.name} and {row.Due date}.", &["file", "row.name", "row.Due date"]);
+        check("Write `{id}`, {\"a\": 1}, { x }, {}, {a, b}, {1} and {open", &[]);
+        check("Write:\n\n```\n{file}\n```\n\nand {item}", &["item"]);
+    }
+
+    #[test]
+    fn rows_and_objects_have_fields() {
+        for (path, text) in [
+            ("a.csv", "name,age\nAnn,7\n"),
+            ("a.json", "[{\"name\":\"Ann\",\"age\":7}]"),
+            ("a.md", "| name | age |\n|-|-|\n| Ann | 7 |\n"),
+        ] {
+            let fields = items_of(path, text).unwrap().remove(0).fields;
+            let field = |name: &str| fields.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str());
+            assert_eq!((field("name"), field("age")), (Some("Ann"), Some("7")), "{path}");
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use callsheet_core::nouns::ToolCall;
 use callsheet_core::record::Usage;
+use callsheet_core::visible::visible_line;
 use callsheet_runtime::ports::{
     DeltaSink, Model, ModelFault, ModelInfo, ModelReply, ModelRequest, NativeTool, WindowFrom,
 };
@@ -33,6 +34,8 @@ pub(crate) struct Parts {
     /// Its name at its server.
     pub model: String,
     pub dialect: Dialect,
+    /// Whether its server is on this machine.
+    pub local: bool,
     pub wire: Wire,
     pub shape: Shape,
     pub transport: Transport,
@@ -184,6 +187,14 @@ impl ServedModel {
             Dialect::OpenaiResponses | Dialect::Anthropic | Dialect::Gemini => {
                 self.parts.transport.get_json(openai::MODELS).await.map(drop)
             }
+            // A server on this machine lists every model that it has.
+            Dialect::Openai if self.parts.local => {
+                let answer = self.parts.transport.get_json(openai::MODELS).await?;
+                openai::others_than(&answer, &self.parts.model).map_or(Ok(()), |others| {
+                    let (model, others) = (&self.parts.model, named(&others));
+                    Err(ModelFault::Configuration { message: format!("it lists no model `{model}`, but {others}") })
+                })
+            }
             _ => self.learn().await,
         }
     }
@@ -235,6 +246,14 @@ impl ServedModel {
 const MAX_CHANGES: u32 = 4;
 
 /// The note about a reply that ended with an unknown word.
+/// The first names of a list, each on one line.
+fn named(names: &[String]) -> String {
+    const NAMED: usize = 10;
+    let more = if names.len() > NAMED { format!(" and {} more", names.len() - NAMED) } else { String::new() };
+    let first: Vec<String> = names.iter().take(NAMED).map(|name| visible_line(name)).collect();
+    format!("{}{more}", first.join(", "))
+}
+
 fn unlisted_words(provider: &str, word: &str) -> String {
     format!("{provider} ended a reply with `{word}`, whose meaning is unknown; Callsheet treated the reply as complete")
 }

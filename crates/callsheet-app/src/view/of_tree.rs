@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use callsheet_core::nouns::{BlobId, Slug};
-use callsheet_core::run::NodeInstance;
+use callsheet_core::run::{Cause, NodeInstance};
 use callsheet_core::template::TaskResult;
 use serde::Serialize;
 
@@ -53,11 +53,6 @@ impl RunView {
     /// The tasks that succeeded although parts of them failed.
     pub fn collected(&self) -> Vec<FailedParts> {
         let operators = self.run.operators();
-        let collects = |op: &&NodeInstance| {
-            let node = operators.node(op);
-            let collects = node.is_some_and(|node| node.kind.operator().collects());
-            collects && op.is_closed() && !op.failed()
-        };
         let of_op = |op: &NodeInstance| {
             let parts = || operators.children(op).filter(|part| !part.place.is_nested());
             let failed: Vec<Slug> = parts().filter(|part| part.failed()).map(|part| part.id.clone()).collect();
@@ -65,7 +60,35 @@ impl RunView {
             let task = of_list.map_or(&op.id, |caller| &caller.task).clone();
             (!failed.is_empty()).then(|| FailedParts { task, parts: parts().count(), failed })
         };
-        operators.iter().filter(collects).filter_map(of_op).collect()
+        self.collecting().filter_map(of_op).collect()
+    }
+
+    /// The failed parts of the tasks that succeeded without them.
+    pub fn collected_failures(&self) -> Vec<Slug> {
+        let parts = self.collecting().flat_map(|op| self.run.operators().children(op));
+        parts.filter(|part| !part.place.is_nested() && part.failed()).map(|part| part.id.clone()).collect()
+    }
+
+    fn collecting(&self) -> impl Iterator<Item = &NodeInstance> {
+        let operators = self.run.operators();
+        let collects = move |op: &&NodeInstance| {
+            let node = operators.node(op);
+            let collects = node.is_some_and(|node| node.kind.operator().collects());
+            collects && op.is_closed() && !op.failed()
+        };
+        operators.iter().filter(collects)
+    }
+
+    /// Why a task of a tree failed, as its result says. `blob` returns a recorded text.
+    pub fn failure_of_part(&self, part: &Slug, blob: &dyn Fn(&BlobId) -> Option<Vec<u8>>) -> Option<String> {
+        let op = self.run.operators().get(part).filter(|op| op.failed())?;
+        let result: TaskResult = serde_json::from_slice(&blob(&op.closed()?.result)?).ok()?;
+        Some(result.error?.message)
+    }
+
+    /// Whether a task failed because its provider refused the model or the credentials.
+    pub fn is_misconfigured(&self) -> bool {
+        self.all_tasks().filter_map(|task| task.failure()).any(|failure| failure.cause == Cause::Configuration)
     }
 
     /// Whether a part of it failed that a person may repeat.

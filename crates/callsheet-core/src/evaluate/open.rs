@@ -216,7 +216,7 @@ impl Evaluator<'_> {
         };
         let most = node.limits.max_items.unwrap_or(self.run.settings().limits.max_items);
         if list.len() > usize::try_from(most).unwrap_or(usize::MAX) {
-            return Err(refuse(&format!("a list of {} elements; the limit is {most}", list.len())));
+            return Err(refuse(&format!("a list of {} elements; the limit max_items is {most}", list.len())));
         }
         let element = |(index, value): (usize, &Value)| {
             let json = || Bound::json(value.clone(), bound.trust);

@@ -135,7 +135,8 @@ impl fmt::Display for Summary {
         }
         writeln!(f, "; tool calls: {}", self.tools)?;
         if self.repairs > 0 {
-            writeln!(f, "- repairs: {}, saving {} calls", self.repairs, self.saved_calls)?;
+            let saved = usize::try_from(self.saved_calls).unwrap_or(usize::MAX);
+            writeln!(f, "- repairs: {}, saving {}", self.repairs, counted(saved, "call"))?;
         }
         write!(f, "- tokens: {} input, {} output", self.input_tokens, self.output_tokens)?;
         if self.cached_tokens > 0 {

@@ -136,6 +136,8 @@ pub struct ReadContext {
     pub catalog: Vec<Skill>,
     /// Templates that would be skills if they had no errors, each with its first error.
     pub broken: BTreeMap<String, String>,
+    /// Skills and templates of the project that are left out until they are trusted (spec 12.7), each with its kind.
+    pub untrusted: BTreeMap<String, &'static str>,
     /// Registered and enabled tools.
     pub tools: Vec<Arc<ToolSpec>>,
     /// Registered but disabled tools.

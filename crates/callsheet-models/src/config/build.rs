@@ -158,6 +158,7 @@ fn served(provider: &Provider, model: &str, environment: &dyn Environment) -> Re
         info: info(provider, model, capabilities(provider, model)),
         model: row.map_or_else(|| model.to_owned(), |row| row.model(model)),
         dialect: provider.dialect,
+        local: provider.local,
         shape: row.map(|row| row.shape(&wire, model)).unwrap_or_default(),
         transport: transport.with_silence(provider.silence).speaking(&wire),
         wire,

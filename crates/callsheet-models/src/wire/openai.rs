@@ -73,6 +73,14 @@ pub fn vision_of(answer: &Value, model: &str) -> Option<bool> {
 }
 
 /// What an answer of `/models` says of a model. Some vendors send only the list.
+/// The models of an answer of `/models` that does not list this one. `None` if it lists the model, or no model at all.
+pub fn others_than(answer: &Value, model: &str) -> Option<Vec<String>> {
+    let models = answer.get("data").unwrap_or(answer).as_array()?;
+    let names = models.iter().filter_map(|entry| entry.get("id").and_then(Value::as_str)).map(str::to_owned);
+    let names: Vec<String> = names.collect();
+    (!names.is_empty() && names.iter().all(|name| name != model)).then_some(names)
+}
+
 fn entry_of<'a>(answer: &'a Value, model: &str) -> Option<&'a Value> {
     let models = answer.get("data").unwrap_or(answer).as_array()?;
     models.iter().find(|entry| entry.get("id").and_then(Value::as_str) == Some(model))

@@ -205,6 +205,16 @@ pub fn holding(set: &ChangeSet, workspace: &Workspace) -> Vec<String> {
     backwards(set).into_iter().filter(holds).map(|file| file.path.to_string_lossy().into_owned()).collect()
 }
 
+/// Which files of an applied set already have their original content, so that a revert leaves them as they are.
+pub fn originals(set: &ChangeSet, workspace: &Workspace) -> Vec<String> {
+    let disk = Disk::new(workspace);
+    let is_original = |file: &Move| {
+        let path = file.path.to_string_lossy();
+        checked_state(&path, file, workspace, &disk).is_ok_and(|state| state.is(file.to.as_ref()))
+    };
+    backwards(set).into_iter().filter(is_original).map(|file| file.path.to_string_lossy().into_owned()).collect()
+}
+
 fn locked(journal: &Journal, means: Means<'_>) -> Result<ProjectLock, ApplyFault> {
     let lock = ProjectLock::take(journal.files(), means.tell, means.cancel);
     lock.map_err(ApplyFault::Lock)?.ok_or(ApplyFault::Cancelled)

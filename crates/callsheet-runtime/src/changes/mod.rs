@@ -13,7 +13,7 @@ mod lock;
 mod stage;
 mod steps;
 
-pub use apply::{ApplyFault, Means, apply, holding, revert, roll_back};
+pub use apply::{ApplyFault, Means, apply, holding, originals, revert, roll_back};
 pub use brought::{Written, bring_back};
 pub use journal::{Journal, forgotten};
 pub use lock::ProjectLock;

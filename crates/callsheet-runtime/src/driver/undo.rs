@@ -113,9 +113,14 @@ pub(super) fn take_back(
         if of.is_some_and(|of| !of.contains(&task)) {
             continue;
         }
+        let untouched = disk::originals(&changes, workspace);
         match disk::revert(&changes, &Journal::new(kept, &task, &run, set), means) {
             Ok(()) => {
-                changes.files.iter().for_each(|file| undone.took_back(file));
+                changes
+                    .files
+                    .iter()
+                    .filter(|file| !untouched.contains(&file.path))
+                    .for_each(|file| undone.took_back(file));
                 let event = events::ChangesReverted { task, run, set }.into();
                 session.record_quietly(SystemClock.now_ms(), event)?;
             }

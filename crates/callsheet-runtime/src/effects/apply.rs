@@ -13,7 +13,7 @@ use crate::ports::StoreFault;
 
 use super::hooks::{HookRefusal, ask_hooks};
 use super::hunks;
-use super::try_changes::check_issue;
+use super::try_changes::refused_set;
 use super::work::{EffectFuture, EffectResult, Work};
 use crate::branch::refuse_elsewhere;
 use crate::fault::{DriveFault, InputFault};
@@ -81,7 +81,7 @@ async fn refused_by_hook(work: &Work, task: &Slug, changes: &ChangeSet) -> Resul
     match ask_hooks(services, HookPoint::PreWrite, &input, &work.cancel).await {
         Ok(()) => Ok(None),
         Err(_) if work.cancel.is_cancelled() => Ok(Some(None)),
-        Err(HookRefusal { hook, why }) => Ok(Some(Some(check_issue(&hook, &why)))),
+        Err(HookRefusal { hook, why }) => Ok(Some(Some(refused_set("hook-refused", &hook, &why)))),
     }
 }
 

@@ -12,7 +12,7 @@ use callsheet_core::record::{ResultParts, Tree};
 use callsheet_core::run::{ITEMS, NodeInstance, Run, State, TaskRun};
 use callsheet_core::template::operators::ChildSlot;
 use callsheet_core::template::{ReturnStatus, TaskResult};
-use callsheet_format::items::{Item, items_of};
+use callsheet_format::items::{Item, filled, items_of, missing_field};
 use callsheet_format::reply::task::document_headings;
 use callsheet_format::sheet::join_items;
 use callsheet_format::template::read_text;
@@ -44,12 +44,14 @@ pub(super) fn tree(services: &Services, run: &Run, owner: &TaskRun) -> Result<Re
     };
     let most = run.settings().limits.max_items;
     let items = match items(services, run, owner, source) {
-        Ok(items) if items.is_empty() => return Ok(Err(format!("{} contains no items", told(source)))),
         Ok(items) if items.len() > usize::try_from(most).unwrap_or(usize::MAX) => {
             let (source, items) = (told(source), items.len());
             return Ok(Err(format!("{source} contains {items} items; limits.max_items allows {most}")));
         }
-        Ok(items) => items,
+        Ok(items) => match missing_field(&owner.task, &items) {
+            Some(why) => return Ok(Err(format!("{}: {why}", told(source)))),
+            None => items,
+        },
         Err(why) => return Ok(Err(format!("{} gives no items: {why}", told(source)))),
     };
     let mut read = read_text("for_each.xml", FOR_EACH_TEMPLATE).templates;
@@ -88,7 +90,7 @@ fn items(services: &Services, run: &Run, owner: &TaskRun, source: &Reference) ->
         && let Some(list) = run.operators().list_of(slug)
     {
         let done = Ended::of(services, run, list).done;
-        return Ok(done.into_iter().map(|(title, text)| Item { title: title.to_owned(), text }).collect());
+        return Ok(done.into_iter().map(|(title, text)| Item::plain(title, text)).collect());
     }
     match item_source(&source.target, &request, &texts.sources(services, run.settings().allow_http))? {
         ItemSource::Files(paths) => Ok(paths.into_iter().map(item_of_path).collect()),
@@ -143,7 +145,7 @@ fn value(services: &Services, owner: &TaskRun, for_each: &ForEach, item: &Item) 
     let (task, text) = (&owner.task, item.text.as_str());
     let is_one_line = !text.contains('\n');
     let words = if is_one_line { text } else { item.title.as_str() };
-    let mut need = task.need.replace(&placeholder, words);
+    let mut need = filled(&task.need, &for_each.name, item, words);
     if !is_one_line || !task.need.contains(&placeholder) {
         need = format!("{need}\n\n{}:\n\n{}", for_each.name, fence("text", text));
     }
@@ -157,7 +159,7 @@ fn value(services: &Services, owner: &TaskRun, for_each: &ForEach, item: &Item) 
     json!({
         "title": item.title,
         "need": need,
-        "expected": task.expected.replace(&placeholder, words),
+        "expected": filled(&task.expected, &for_each.name, item, words),
         "references": if references.is_empty() { Value::from("") } else { Value::from(references) },
     })
 }
@@ -245,7 +247,11 @@ pub(super) fn returned(
     let removed = ended.removed.iter().map(|title| (*title).to_owned()).collect();
     let notes = [(&*count, ended.failed), ("items that a person removed", removed)];
     let notes = notes.iter().filter(|(_, items)| !items.is_empty());
-    let note: Vec<String> = notes.map(|(what, items)| format!("{what}:\n\n- {}", items.join("\n- "))).collect();
+    let mut note: Vec<String> = notes.map(|(what, items)| format!("{what}:\n\n- {}", items.join("\n- "))).collect();
+    if ended.titles.is_empty() {
+        let source = owner.task.source().map(told).unwrap_or_default();
+        note.push(format!("There was nothing to do: {source} contains no items."));
+    }
     let note = note.join("\n\n");
     let (summary, document) = join_items(&note, &ended.done);
     Ok(ResultParts {

@@ -69,6 +69,7 @@ pub fn gate_view(store: &dyn Store, project: &Path, run: &Run, gate: &Gate) -> R
         diff: String::new(),
         hunks: Vec::new(),
         check: None,
+        unchecked: Vec::new(),
         call: None,
         again: false,
         unended: None,
@@ -85,6 +86,9 @@ pub fn gate_view(store: &dyn Store, project: &Path, run: &Run, gate: &Gate) -> R
         }
         GateKind::BeforeApply { task, run: exec, set } => {
             view.check = check(store, run.check_of_changes(task, exec, *set))?;
+            if view.check.is_none() {
+                view.unchecked = run.settings().checks.keys().cloned().collect();
+            }
             if let Some(changes) = pending(run, gate) {
                 if let Some(blob) = &changes.diff {
                     view.diff = String::from_utf8_lossy(&store.blob(blob)?).into_owned();

@@ -54,7 +54,8 @@ pub(crate) fn check(work: Work, run: &Run, effect: Effect) -> EffectFuture {
             Err(fault) => (CheckEnd::NotRun, fault.to_string()),
         };
         let ms = services.clock.now_ms().saturating_sub(begun);
-        let issues = if end == CheckEnd::Failed { vec![check_issue(&name, &output)] } else { Vec::new() };
+        let issues =
+            if end == CheckEnd::Failed { vec![refused_set("check-failed", &name, &output)] } else { Vec::new() };
         let output = services.store.stage_blob(output.into_bytes());
         let check = CheckReport { name, end, output, ms };
         Ok(EffectResult::Events(vec![events::ChangesChecked { task, run: exec, set, check, issues }.into()]))
@@ -79,15 +80,16 @@ fn ended(report: &str) -> (CheckEnd, String) {
     (end, output)
 }
 
-/// What the model is told: the end of the output, in a fence that the output cannot close.
-pub(super) fn check_issue(name: &str, output: &str) -> Issue {
+/// What the model is told when a check or a hook refuses its changes: the end of the output, in a fence that the output
+/// cannot close.
+pub(super) fn refused_set(words: &'static str, name: &str, output: &str) -> Issue {
     let finding = Finding {
         code: IssueCode::CheckFailed,
         severity: Severity::Error,
         phase: Phase::Execute,
         task: None,
         target: name,
-        words: "check-failed",
+        words,
         values: &[],
         allowed: Vec::new(),
     };

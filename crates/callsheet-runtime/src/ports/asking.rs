@@ -59,6 +59,9 @@ pub struct GateView {
     /// The check of the changes, if they have one (spec 10.10).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<CheckView>,
+    /// The checks of the configuration, for changes that none of them checked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unchecked: Vec<String>,
     /// The call, for before-call.
     pub call: Option<ToolCall>,
     /// Whether the call, or another one that it may repeat, was started and never finished.
@@ -75,6 +78,14 @@ pub struct GateView {
     pub also: Vec<EqualCall>,
     /// Directory in which the call would run.
     pub directory: Option<String>,
+}
+
+impl GateView {
+    /// That no check ran on the changes although the configuration has checks. `None` if one ran or there is none.
+    pub fn unchecked_words(&self) -> Option<String> {
+        let names = self.unchecked.join(", ");
+        (!names.is_empty()).then(|| format!("No check ran on this change; the configuration has: {names}."))
+    }
 }
 
 /// A call that is asked about together with another one, and has its own gate.

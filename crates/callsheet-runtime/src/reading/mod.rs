@@ -41,6 +41,7 @@ pub(crate) fn context(
         catalog,
         tasks,
         broken: services.offer.as_ref().map(|offer| offer.broken.clone()).unwrap_or_default(),
+        untrusted: services.offer.as_ref().map(|offer| offer.untrusted.clone()).unwrap_or_default(),
         tools: services
             .snapshots
             .tools

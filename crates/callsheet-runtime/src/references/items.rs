@@ -83,7 +83,7 @@ pub fn known_items(target: &Target, workspace: &Workspace) -> Option<Result<Vec<
 
 /// A file of a folder as an item.
 pub(crate) fn item_of_path(path: String) -> Item {
-    Item { title: path.clone(), text: path }
+    Item::plain(path.clone(), path)
 }
 
 /// The file of the project that an item names: all of its text is a path or one link.

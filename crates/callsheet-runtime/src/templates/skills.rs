@@ -28,6 +28,8 @@ pub struct TemplateCatalog {
     pub specs: Vec<ToolSpec>,
     /// Templates that have errors and are not offered, each with its first error.
     pub broken: BTreeMap<String, String>,
+    /// Skills and templates of the project that wait for trust (spec 12.7), each with its kind.
+    pub untrusted: BTreeMap<String, &'static str>,
 }
 
 impl TemplateCatalog {
@@ -43,7 +45,7 @@ impl TemplateCatalog {
         let writer = |template: &Template| is_writer(template, &tree, writes);
         let skills = templates.iter().map(|template| skill(template, writer(template))).collect();
         let specs = templates.iter().map(|template| spec(template)).collect();
-        Self { skills, specs, tree, broken: BTreeMap::new() }
+        Self { skills, specs, tree, broken: BTreeMap::new(), untrusted: BTreeMap::new() }
     }
 
     /// Suggestions for a request for which no template is chosen automatically (spec "Templates" 10), the best first.

@@ -102,6 +102,9 @@ impl Teller<'_> {
         let title = format!("{task} wants to make these changes");
         self.lines.extend(wrap(&[(title, self.theme.person())], self.cells, 0));
         self.check(view.check.as_ref());
+        if let Some(words) = view.unchecked_words() {
+            self.quiet(&one_line(&words));
+        }
         self.hidden(view);
         if view.hunks.is_empty() {
             let paint = |path: &str, text: &str| self.viewer.colours(path, text);

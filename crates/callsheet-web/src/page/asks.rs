@@ -139,6 +139,7 @@ fn before_apply(page: &RunPage<'_>, view: &GateView) -> Markup {
                 pre.text { (visible(&check.output)) }
             }
         }
+        @if let Some(words) = view.unchecked_words() { p.soft { (visible(&words)) } }
         @if hidden > 0 { p.bad-words { (hidden) " hidden characters are shown as <U+…>." } }
         @if let Some(typed) = typed { (told(&Err(typed.refusal.clone()))) }
         @if view.hunks.is_empty() { (diff::lines(&view.diff, "", &page.painter())) } @else { input type="hidden" name="hunks" value="1"; }

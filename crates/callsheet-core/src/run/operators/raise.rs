@@ -5,6 +5,8 @@ use std::sync::Arc;
 use crate::nouns::{Limits, Slug, TaskLimits};
 use crate::record::Plan;
 use crate::run::Run;
+use crate::run::failure::Cause;
+use crate::run::limits::count;
 use crate::template::operators::{ITERATIONS, TIMEOUT};
 use crate::template::{ErrorKind, Halt, Node, Reason, Resource, TaskError};
 
@@ -23,9 +25,14 @@ pub(in crate::run) fn split(limit: &str) -> Option<(Slug, &str)> {
 /// The current value of a task's limit, by its name. `None` if the task has no such limit.
 pub(in crate::run) fn limit_of(run: &Run, task: &Slug, name: &str) -> Option<f64> {
     if let Some(op) = run.operators.get(task) {
-        return of_node(run.operators.node(op)?, name);
+        return of_node(run.operators.node(op)?, name, &defaults(&run.settings().limits));
     }
-    of_limits(&run.tasks.get(task)?.skill.as_ref()?.limits.task, name, &run.settings().limits)
+    // The limits that end the items of a list are those of the items.
+    if run.tasks.get(task)?.task.for_each.is_some() {
+        return None;
+    }
+    let own = own_of_limits(&run.tasks.get(task)?.skill.as_ref()?.limits.task, name);
+    own.or_else(|| default_of(&run.settings().limits, name))
 }
 
 /// The limit of a task that caused an error, as `TASK.NAME`, and its current value.
@@ -59,19 +66,44 @@ pub(in crate::run) fn limit_of_error(run: &Run, error: &TaskError) -> Option<(St
     Some((format!("{}.{name}", op.id), limit_of(run, &op.id, name)?))
 }
 
-fn of_node(node: &Node, name: &str) -> Option<f64> {
+/// The limit that ended a list of items, as `TASK.NAME`, and its current value: that of the number of items, or one of
+/// the first item that failed because of a limit of its own.
+pub(in crate::run) fn limit_of_items(run: &Run, task: &Slug) -> Option<(String, f64)> {
+    let top = run.operators.list_of(task)?;
+    let limit = |op: &NodeInstance, name: &str| Some((format!("{}.{name}", op.id), limit_of(run, &op.id, name)?));
+    let most = limit(top, "max_items")?;
+    if count(run.operators.item_titles(top).len()) > most.1 {
+        return Some(most);
+    }
+    run.operators.children(top).find_map(|item| {
+        let Cause::Limit(ended) = run.leaf(item)?.failure()?.cause else { return None };
+        limit(item, ended.name())
+    })
+}
+
+/// The limits of tasks of a tree that set none: those of the run. Conversations of templates have fewer turns.
+fn defaults(limits: &Limits) -> Limits {
+    Limits { max_turns: Limits::of_templates().max_turns, ..limits.clone() }
+}
+
+/// The current value of a limit of a node.
+fn of_node(node: &Node, name: &str, defaults: &Limits) -> Option<f64> {
+    own_of_node(node, name).or_else(|| default_of(defaults, name))
+}
+
+/// The value that a node sets for a limit.
+fn own_of_node(node: &Node, name: &str) -> Option<f64> {
     if let Some(own) = node.kind.operator().limit(name) {
         return Some(f64::from(own));
     }
     if name == ATTEMPTS {
         return node.recovery.attempts.map(f64::from);
     }
-    of_limits(&node.limits, name, &Limits::of_templates())
+    own_of_limits(&node.limits, name)
 }
 
-fn of_limits(own: &TaskLimits, name: &str, defaults: &Limits) -> Option<f64> {
-    let own = own.entries().into_iter().find(|(own, _)| *own == name).map(|(_, value)| value);
-    own.or_else(|| default_of(defaults, name))
+fn own_of_limits(own: &TaskLimits, name: &str) -> Option<f64> {
+    own.entries().into_iter().find(|(own, _)| *own == name).map(|(_, value)| value)
 }
 
 /// The value of a limit that is not set. The calls, tokens and cost of a task have no default limit.
@@ -95,7 +127,8 @@ impl Trees<'_> {
             return;
         };
         let (number, mount) = (op.number, op.mount);
-        let Some(was) = self.0.operators.node(op).and_then(|node| of_node(node, name)) else { return };
+        let Some(node) = self.0.operators.node(op) else { return };
+        let was = own_of_node(node, name);
         let raised = Raised { task: number, name: name.to_owned(), was, max };
         self.0.operators.raise_node(&raised);
         self.0.operators.mounts.get_mut(mount).into_iter().for_each(|mount| mount.raised.push(raised.clone()));
@@ -110,7 +143,8 @@ pub(super) struct Raised {
     /// The number of the task.
     task: usize,
     name: String,
-    was: f64,
+    /// The value that the node set before.
+    was: Option<f64>,
     max: f64,
 }
 
@@ -133,7 +167,7 @@ impl Operators {
     pub(super) fn raise_again(&mut self, mount: usize) {
         let raised = self.mounts.get(mount).map(|mount| mount.raised.clone()).unwrap_or_default();
         for raised in raised {
-            let now = self.at(raised.task).and_then(|op| of_node(self.node(op)?, &raised.name));
+            let now = self.at(raised.task).and_then(|op| self.node(op)).map(|node| own_of_node(node, &raised.name));
             if now == Some(raised.was) {
                 self.raise_node(&raised);
             }

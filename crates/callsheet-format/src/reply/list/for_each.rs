@@ -4,6 +4,7 @@ use callsheet_core::issue::{Issue, IssueCode, Span};
 use callsheet_core::links::link;
 use callsheet_core::nouns::{ForEach, Reference, SkillMode, Target, Task};
 
+use crate::items::placeholders;
 use crate::reading::{Diagnostics, ReadContext};
 use crate::reply::references::{Scope, check_source};
 use crate::sheet::{ALLOW_FAILURES, IN};
@@ -34,6 +35,22 @@ fn parts(value: &str) -> (ForEach, &str) {
     (ForEach { name, allow_failures: kept.is_some() }, source.trim())
 }
 
+/// Warns about each placeholder in the words of a task that does not stand for its item. Braces in code are no
+/// placeholders.
+pub fn check_placeholders(for_each: &ForEach, need: &str, expected: &str, span: Span, notes: &mut Diagnostics) {
+    let mut told: Vec<String> = Vec::new();
+    for placeholder in [need, expected].into_iter().flat_map(placeholders) {
+        let name = placeholder.split('.').next().unwrap_or_default();
+        if name != for_each.name && !told.contains(&placeholder) {
+            let (written, item) = (format!("{{{placeholder}}}"), format!("{{{}}}", for_each.name));
+            let facts = [("placeholder", written.as_str()), ("name", item.as_str())];
+            let issue = notes.issue(IssueCode::ForEachInvalid, "placeholder", span, &facts).warning();
+            notes.push(issue.key(label::FOR_EACH));
+            told.push(placeholder);
+        }
+    }
+}
+
 /// The link of a task with `For each`, checked. Without exactly one valid link the task has an error and no `For each`.
 pub fn source(
     task: &mut Task,
@@ -43,7 +60,11 @@ pub fn source(
     notes: &mut Diagnostics,
 ) -> Vec<Reference> {
     let errors = notes.errors();
-    let found = if value.is_empty() { Vec::new() } else { check_source(value, *line, scope, context, notes) };
+    let found = if value.is_empty() {
+        Vec::new()
+    } else {
+        check_source(value, (label::FOR_EACH, *line), scope, context, notes)
+    };
     let span = Span::line(*line);
     let fits = match found.as_slice() {
         [] => {

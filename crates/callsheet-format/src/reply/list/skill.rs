@@ -38,6 +38,11 @@ pub fn read(
         notes.push(notes.issue(IssueCode::SkillUnknown, "broken", span, &facts).key(super::label::SKILL));
         return Some(name.to_owned());
     }
+    if let Some((name, kind)) = untrusted(value, context) {
+        let facts = [("skill", name), ("kind", kind)];
+        notes.push(notes.issue(IssueCode::SkillUnknown, "untrusted", span, &facts).key(super::label::SKILL));
+        return Some(name.to_owned());
+    }
     match fit(value, context, notes) {
         Fit::Exact => Some(value.to_owned()),
         // A guess must not change what a person wrote.
@@ -112,6 +117,14 @@ fn fit<'a>(value: &str, context: &'a ReadContext, notes: &Diagnostics) -> Fit<'a
         [name] => Fit::Near(name),
         _ => Fit::Unknown,
     }
+}
+
+/// The name and the kind of what this project offers and the person does not trust yet, if nothing else has its name.
+fn untrusted<'a>(value: &'a str, context: &'a ReadContext) -> Option<(&'a str, &'a str)> {
+    let name = value.trim();
+    let name = ["template:", "skill:"].iter().find_map(|prefix| name.strip_prefix(prefix)).map_or(name, str::trim);
+    let kind = context.untrusted.get(name).filter(|_| !names(context).any(|known| known == name || known == value))?;
+    Some((name, kind))
 }
 
 /// A template with errors, and its first error, if nothing else has its name. A similar name never replaces it.

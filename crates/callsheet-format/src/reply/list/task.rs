@@ -66,11 +66,16 @@ pub fn read(
     too_long(&need, raw, notes);
     let skill = skill::read(written, raw.span, context, notes);
     let choice = skill::Choice { skill: skill.as_deref(), span: written.map_or(raw.span, |(_, span)| span) };
+    let (for_each, source) = for_each::read(raw).unzip();
     let links: Vec<&str> = raw.all(label::REFERENCES).map(|label| &*label.value).collect();
+    // The items of a list are what the task links.
+    let links: Vec<&str> = source.iter().map(|(link, _)| link.as_str()).chain(links).collect();
     choice.question(&links, &need, &expected, context, notes);
+    if let Some(for_each) = &for_each {
+        for_each::check_placeholders(for_each, &need, &expected, raw.span, notes);
+    }
     let approval = raw.all(label::APPROVAL).fold(false, |known, label| known | approval(label, notes));
     let mut references = references(raw, notes);
-    let (for_each, source) = for_each::read(raw).unzip();
     references.splice(..0, source);
     let state = state(raw, kind, notes);
     let review = raw.labels.iter().find_map(|label| review(label, kind));

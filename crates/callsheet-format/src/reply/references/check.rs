@@ -14,7 +14,7 @@ use super::scope::Scope;
 use super::{paths, tasks, titled};
 use crate::reading::numbered_start;
 
-const KEY: &str = "References";
+pub(super) const KEY: &str = "References";
 
 /// The reference that is being checked.
 pub(super) struct Checking<'a> {
@@ -24,6 +24,8 @@ pub(super) struct Checking<'a> {
     pub span: Span,
     /// The link as written.
     pub raw: &'a str,
+    /// The key of the task with the link.
+    pub key: &'static str,
     /// Whether a repair of its target was recorded.
     pub repaired: bool,
 }
@@ -33,7 +35,7 @@ impl Checking<'_> {
     pub fn issue(&self, code: IssueCode, variant: &str, facts: &[(&str, &str)]) -> callsheet_core::issue::Issue {
         let mut all = vec![("link", self.raw)];
         all.extend_from_slice(facts);
-        self.notes.issue(code, variant, self.span, &all).key(KEY).item(self.raw)
+        self.notes.issue(code, variant, self.span, &all).key(self.key).item(self.raw)
     }
 
     /// Records an error about this link.
@@ -74,7 +76,7 @@ pub fn check_value(
     context: &ReadContext,
     notes: &mut Diagnostics,
 ) -> Vec<Reference> {
-    let (references, sizes, span) = unweighed(value, first, scope, context, notes);
+    let (references, sizes, span) = unweighed(value, (KEY, first), scope, context, notes);
     if let Some(span) = span {
         budget(&references, &sizes, scope, context, span, notes);
     }
@@ -84,18 +86,24 @@ pub fn check_value(
 /// The same for a value that names where items come from. No prompt contains it, so it has no budget.
 pub fn check_source(
     value: &str,
-    first: u32,
+    (key, first): (&'static str, u32),
     scope: &Scope,
     context: &ReadContext,
     notes: &mut Diagnostics,
 ) -> Vec<Reference> {
-    unweighed(value, first, scope, context, notes).0
+    unweighed(value, (key, first), scope, context, notes).0
 }
 
 /// Valid references with their tokens, and their lines.
 type Checked = (Vec<Reference>, Vec<u32>, Option<Span>);
 
-fn unweighed(value: &str, first: u32, scope: &Scope, context: &ReadContext, notes: &mut Diagnostics) -> Checked {
+fn unweighed(
+    value: &str,
+    (key, first): (&'static str, u32),
+    scope: &Scope,
+    context: &ReadContext,
+    notes: &mut Diagnostics,
+) -> Checked {
     if remark_of_none(value).is_some_and(|words| !scope.is_named_in(&words)) {
         notes.repair(RepairCode::KeyDropped, Span::line(first), value, "");
         return Checked::default();
@@ -108,7 +116,7 @@ fn unweighed(value: &str, first: u32, scope: &Scope, context: &ReadContext, note
     for aside in words {
         notes.repair(RepairCode::ProseTrimmed, line_of(aside.line, first), &aside.raw, "");
     }
-    each(&links, first, scope, context, notes)
+    each(&links, (key, first), scope, context, notes)
 }
 
 fn line_of(line: usize, first: u32) -> Span {
@@ -123,7 +131,7 @@ pub fn check_links(
     context: &ReadContext,
     notes: &mut Diagnostics,
 ) -> Vec<Reference> {
-    let (references, sizes, span) = each(links, first, scope, context, notes);
+    let (references, sizes, span) = each(links, (KEY, first), scope, context, notes);
     if let Some(span) = span {
         budget(&references, &sizes, scope, context, span, notes);
     }
@@ -132,7 +140,7 @@ pub fn check_links(
 
 fn each(
     links: &[WrittenLink<'_>],
-    first: u32,
+    (key, first): (&'static str, u32),
     scope: &Scope,
     context: &ReadContext,
     notes: &mut Diagnostics,
@@ -152,7 +160,7 @@ fn each(
         for code in link.repairs.iter().flatten() {
             notes.repair(*code, at, &link.raw, format_args!("[{}]({})", link.title, link.target));
         }
-        let mut checking = Checking { scope, context, notes, span: at, raw: &link.raw, repaired: false };
+        let mut checking = Checking { scope, context, notes, span: at, raw: &link.raw, key, repaired: false };
         if let Some((target, tokens)) = check_written(&link.target, link.linked, &mut checking) {
             if is_restricted(&target, &context.restricted) {
                 let issue = checking.issue(IssueCode::ReferenceRestricted, "", &[]);
@@ -173,7 +181,7 @@ pub fn check_target(
     context: &ReadContext,
     notes: &mut Diagnostics,
 ) -> Option<Target> {
-    let mut checking = Checking { scope, context, notes, span, raw: written, repaired: false };
+    let mut checking = Checking { scope, context, notes, span, raw: written, key: KEY, repaired: false };
     check_written(written, true, &mut checking).map(|(target, _)| target)
 }
 
@@ -273,6 +281,14 @@ fn refuse_glob(pattern: &str, near: &[String], checking: &mut Checking<'_>) {
         Some(Answer::Matches(paths)) if !paths.is_empty() => paths.as_slice(),
         _ => near,
     };
+    if checking.key != KEY {
+        // One list: the folder before the first part with a pattern.
+        let folder = pattern.split(['*', '?', '[', '{']).next().unwrap_or_default();
+        let folder = folder.rsplit_once('/').map_or_else(|| "./".to_owned(), |(folder, _)| format!("{folder}/"));
+        let issue = checking.issue(IssueCode::GlobRefused, "items", &[("folder", &folder)]);
+        checking.notes.push(issue);
+        return;
+    }
     checking.refuse(IssueCode::GlobRefused, "", pattern, found.iter().take(10).map(String::as_str));
 }
 

@@ -8,7 +8,7 @@ use callsheet_core::nouns::Target;
 
 use crate::reading::{Answer, Diagnostics, Lookup, ReadContext};
 
-use super::check::Checking;
+use super::check::{Checking, KEY};
 use super::links::WrittenLink;
 use super::scope::Scope;
 use super::tasks;
@@ -35,7 +35,7 @@ pub(super) fn joined<'a>(
         return None;
     };
     let span = callsheet_core::issue::Span::line(first.saturating_add(u32::try_from(anchor.line).unwrap_or(u32::MAX)));
-    let checking = Checking { scope, context, notes, span, raw: &anchor.raw, repaired: false };
+    let checking = Checking { scope, context, notes, span, raw: &anchor.raw, key: KEY, repaired: false };
     if tasks::is_named(&target, &checking) {
         return None;
     }

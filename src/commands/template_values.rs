@@ -42,10 +42,15 @@ pub(super) fn take_value(setup: &Setup, tree: &mut Tree, given: &str) -> Result<
     }
 }
 
-/// Whether the template takes a list under this name.
+/// Whether the template takes a list under this name, or goes through its elements.
 fn wants_list(tree: &Tree, key: &str) -> bool {
-    let taken = tree.templates.get(&tree.entry).map(Template::takes).unwrap_or_default();
-    taken.iter().any(|one| one.name == key && matches!(one.kind, ValueType::Array | ValueType::StringArray))
+    let Some(entry) = tree.templates.get(&tree.entry) else { return false };
+    let is_list = |kind| matches!(kind, ValueType::Array | ValueType::StringArray);
+    let wanted = Path::variable(key);
+    let goes_through = || {
+        entry.body.walk().into_iter().filter_map(|node| node.kind.operator().items()).any(|list| list.path == wanted)
+    };
+    entry.takes().iter().any(|one| one.name == key && is_list(one.kind)) || goes_through()
 }
 
 /// Parses JSON, or with `@` the content of a file: JSON, JSON Lines, a table or lines, depending on its extension.

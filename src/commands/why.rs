@@ -19,9 +19,10 @@ pub(super) fn why(setup: &Setup, run: &RunView, found: &RunSummary, task: Option
     let mut tasks = run.explain_all(task.map(|task| named(run, task)).transpose()?);
     if task.is_none() {
         // Parts whose failures were only collected belong to tasks that are done.
-        tasks.extend(
-            run.collected_failures().into_iter().filter_map(|part| run.explain_all(Some(part)).into_iter().next()),
-        );
+        for part in run.collected_failures() {
+            let is_new = tasks.iter().all(|(task, _)| *task != part);
+            tasks.extend(run.explain_all(Some(part)).into_iter().take(usize::from(is_new)));
+        }
     }
     for (task, why) in &mut tasks {
         if let Why::Ended { state: State::Failed, reason, .. } = why

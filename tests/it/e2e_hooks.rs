@@ -65,7 +65,7 @@ fn a_hook_refuses_a_call() {
         garden
             .expect(0, &["show", "--prompt", "2"])
             .out
-            .contains("This call was not made: the check no-touch refused it.")
+            .contains("This call was not made: the hook no-touch refused it.")
     );
 }
 

@@ -100,7 +100,11 @@ fn a_sheet_is_begun_checked_and_estimated() {
     assert!(again.err.contains("sheet.md exists"), "{}", again.err);
     let checked = garden.expect(0, &["sheet", "check", "sheet.md"]);
     assert_eq!(checked.out, "", "the template has no issues");
-    assert!(checked.err.contains("no issues; 2 tasks in 2 sections, none writes; 2 calls, about "), "{}", checked.err);
+    assert!(
+        checked.err.contains("no issues; 2 tasks in 2 sections, none changes files; 2 calls, about "),
+        "{}",
+        checked.err
+    );
     assert!(checked.err.contains("; reads 0 files\n"), "{}", checked.err);
     garden.write("sheet.md", garden.read("sheet.md").replace("(project_description)", "(README.md)"));
     let summary = json_lines(&garden.expect(0, &["sheet", "check", "sheet.md", "--json"]).out).pop().unwrap();

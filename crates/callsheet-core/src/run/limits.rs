@@ -399,6 +399,21 @@ pub(super) fn bound(run: &Run, limit: &str) -> Option<f64> {
     }
 }
 
+/// The limit that ended a list of items, as `TASK.NAME`, and its current value: that of the number of items, or one of
+/// the first item that failed because of a limit of its own.
+pub(super) fn limit_of_items(run: &Run, task: &Slug) -> Option<(String, f64)> {
+    let top = run.operators.list_of(task)?;
+    let limit = |op: &NodeInstance, name: &str| Some((format!("{}.{name}", op.id), limit_of(run, &op.id, name)?));
+    let most = limit(top, "max_items")?;
+    if count(run.operators.item_titles(top).len()) > most.1 {
+        return Some(most);
+    }
+    run.operators.children(top).find_map(|item| {
+        let Cause::Limit(ended) = run.leaf(item)?.failure()?.cause else { return None };
+        limit(item, ended.name())
+    })
+}
+
 /// Whether the run has this limit and `max` is higher than its current value.
 pub(super) fn may_raise(run: &Run, limit: &str, max: f64) -> bool {
     max.is_finite() && bound(run, limit).is_some_and(|now| max > now) && may_be(limit, max)

@@ -15,7 +15,7 @@ use super::explain::{Explainer, Why};
 use super::failure::Cause;
 use super::gates::is_equal;
 use super::mounts::failed_calls;
-use super::operators::{EditedTasks, NodeInstance, Redo, TreeQuery, limit_of_error, limit_of_items};
+use super::operators::{EditedTasks, NodeInstance, Redo, TreeQuery, limit_of_error};
 use super::reject::Reject;
 use super::scheduler::exclusive_tool;
 use super::state::{Stage, State};
@@ -242,7 +242,7 @@ impl Run {
     /// The limit of a task of a sheet that made it fail, as `TASK.NAME`, and its current value.
     pub fn limit_of_failure(&self, task: &TaskRun) -> Option<(String, f64)> {
         if task.task.for_each.is_some() {
-            return limit_of_items(self, &task.task.slug);
+            return limits::limit_of_items(self, &task.task.slug);
         }
         let Cause::Limit(limit) = task.failure()?.cause else { return None };
         let name = format!("{}.{}", task.task.slug, limit.name());

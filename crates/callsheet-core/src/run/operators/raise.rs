@@ -5,8 +5,6 @@ use std::sync::Arc;
 use crate::nouns::{Limits, Slug, TaskLimits};
 use crate::record::Plan;
 use crate::run::Run;
-use crate::run::failure::Cause;
-use crate::run::limits::count;
 use crate::template::operators::{ITERATIONS, TIMEOUT};
 use crate::template::{ErrorKind, Halt, Node, Reason, Resource, TaskError};
 
@@ -64,21 +62,6 @@ pub(in crate::run) fn limit_of_error(run: &Run, error: &TaskError) -> Option<(St
     };
     let op = run.operators.iter().find(is_there)?;
     Some((format!("{}.{name}", op.id), limit_of(run, &op.id, name)?))
-}
-
-/// The limit that ended a list of items, as `TASK.NAME`, and its current value: that of the number of items, or one of
-/// the first item that failed because of a limit of its own.
-pub(in crate::run) fn limit_of_items(run: &Run, task: &Slug) -> Option<(String, f64)> {
-    let top = run.operators.list_of(task)?;
-    let limit = |op: &NodeInstance, name: &str| Some((format!("{}.{name}", op.id), limit_of(run, &op.id, name)?));
-    let most = limit(top, "max_items")?;
-    if count(run.operators.item_titles(top).len()) > most.1 {
-        return Some(most);
-    }
-    run.operators.children(top).find_map(|item| {
-        let Cause::Limit(ended) = run.leaf(item)?.failure()?.cause else { return None };
-        limit(item, ended.name())
-    })
 }
 
 /// The limits of tasks of a tree that set none: those of the run. Conversations of templates have fewer turns.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::grants::Caller;
-use crate::ports::{ToolContext, ToolFault, ToolOutcome};
+use crate::ports::{ToolContext, ToolOutcome};
 use crate::services::{Hook, HookPoint, Services};
 
 /// Most bytes that are kept of each output stream of a hook.

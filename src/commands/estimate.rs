@@ -9,7 +9,7 @@ use callsheet_core::nouns::{
     TaskList,
 };
 use callsheet_core::view::{counted, dollars, thousands};
-use callsheet_format::items::{Item, missing_field};
+use callsheet_format::items::missing_field;
 use callsheet_models::config::{ModelRef, Prices, Provider};
 use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::references::{file_of_item, known_items};

@@ -102,7 +102,7 @@ fn with_left(made: Result<ToolOutcome, ToolFault>, left: &[String]) -> Result<To
 
 /// The failure of a call of whose writes none was kept, with what it said.
 fn not_kept(made: Result<ToolOutcome, ToolFault>, why: &str) -> Result<ToolOutcome, ToolFault> {
-    let note = Note::CommandNotKept.fill(&[("why", &why)]);
+    let note = Note::CommandNotKept.fill(&[("why", why)]);
     match made {
         Ok(ToolOutcome::Output(text) | ToolOutcome::Failed(text)) => {
             Ok(ToolOutcome::Failed(format!("{note}\n\n{text}")))

@@ -44,7 +44,13 @@ pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure>
     } else if let Some(why) = arguments.task.as_deref().and_then(|slug| failed_part(setup, &run, slug)) {
         why
     } else if let Some(slug) = &arguments.task {
-        show_task::text(&store, &run, show_task::find(&run, slug)?, found.owner.is_some())?
+        let task = show_task::find(&run, slug)?;
+        let mut text = show_task::text(&store, &run, task, found.owner.is_some())?;
+        // A reply that a template could not use is a failure of its part, although the task ended well.
+        if let Some(why) = failure_of_part(setup, &run, &task.task.slug).filter(|_| task.failure().is_none()) {
+            text.push_str(&format!("Failed: {}\n", one_line(&why, 600)));
+        }
+        text
     } else if let Some(number) = arguments.call {
         call_text(&store, call(&run, number)?)?
     } else if let Some(number) = arguments.prompt {

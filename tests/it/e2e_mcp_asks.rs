@@ -119,7 +119,7 @@ fn a_resource_is_a_reference_that_is_read_once() {
 fn a_resource_that_is_gone_is_told_before_the_first_call() {
     for (link, words) in [
         ("mcp:shed/weather://yesterday", "mcp:shed/weather://today"),
-        ("mcp:shed/weather://map", "content of type image/png is not text"),
+        ("mcp:shed/weather://map", "content of type image/png is neither text"),
         ("mcp:attic/weather://today", "mcp:shed/"),
     ] {
         let garden = reading(&format!("[Forecast]({link})"));

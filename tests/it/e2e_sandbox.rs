@@ -426,7 +426,7 @@ async fn what_a_command_left_is_moved_aside_when_its_supervisor_was_killed() {
     let line =
         "mkdir -p .husky deep; echo evil > .husky/pre-push; echo evil > deep/AGENTS.md; echo > started; sleep 60";
     let (ended, ()) = tokio::join!(place.try_run(line), kill);
-    let Err(ToolFault::Defect(what)) = ended else { panic!("{ended:?}") };
+    let Err(ToolFault::Lost(what)) = ended else { panic!("{ended:?}") };
     assert!(what.contains("supervises the command was killed"), "{what}");
     // Through `bwrap`, the first process inside can put things back before it is ended, too.
     for (words, moved) in [

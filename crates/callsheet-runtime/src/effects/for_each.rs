@@ -42,12 +42,7 @@ pub(super) fn tree(services: &Services, run: &Run, owner: &TaskRun) -> Result<Re
     let (Some(for_each), Some(source)) = (&owner.task.for_each, owner.task.source()) else {
         return Err(DriveFault::defect("a call for each item of a task without items"));
     };
-    let most = run.settings().limits.max_items;
     let items = match items(services, run, owner, source) {
-        Ok(items) if items.len() > usize::try_from(most).unwrap_or(usize::MAX) => {
-            let (source, items) = (told(source), items.len());
-            return Ok(Err(format!("{source} contains {items} items; limits.max_items allows {most}")));
-        }
         Ok(items) => match missing_field(&owner.task, &items) {
             Some(why) => return Ok(Err(format!("{}: {why}", told(source)))),
             None => items,

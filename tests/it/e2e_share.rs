@@ -119,16 +119,16 @@ fn nothing_is_written_for_others_if_a_key_of_the_run_is_not_known_here() {
     let garden = waiting();
     let config = "[providers.scripted]\napi_key_env = 'MY_KEY'\n";
     std::fs::write(garden.home().join("config.toml"), config).unwrap();
-    let file = garden.home().join("run.zip").display().to_string();
-    for command in [&["export", "--masked", "-o", &file][..], &["report", "-o", &file]] {
+    let [zip, page] = ["run.zip", "run.html"].map(|name| garden.home().join(name).display().to_string());
+    for (command, file) in [(&["export", "--masked", "-o", &zip][..], &zip), (&["report", "-o", &page], &page)] {
         let refused = garden.expect(2, command);
         assert!(refused.err.contains("MY_KEY; this variable is not set here"), "{}", refused.err);
-        assert!(!std::path::Path::new(&file).exists());
+        assert!(!std::path::Path::new(file).exists());
         let mut known = garden.command(command);
         assert!(known.env("MY_KEY", "sk-a-key-that-is-set").status().unwrap().success());
-        std::fs::remove_file(&file).unwrap();
+        std::fs::remove_file(file).unwrap();
         garden.expect(0, &[command, &["--without-key", "MY_KEY"]].concat());
-        std::fs::remove_file(&file).unwrap();
+        std::fs::remove_file(file).unwrap();
     }
 }
 

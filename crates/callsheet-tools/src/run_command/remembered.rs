@@ -3,7 +3,8 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::io::{self, Write as _};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -52,10 +53,15 @@ pub(super) fn keep(through: Option<&Path>) {
     let memory = Memory { depends, through: through.map(Path::to_path_buf) };
     let Ok(text) = serde_json::to_vec(&memory) else { return };
     let written = file.with_extension(std::process::id().to_string());
-    let kept = fs::write(&written, text).and_then(|()| fs::rename(&written, file));
+    let kept = own_file(&written).and_then(|mut own| own.write_all(&text)).and_then(|()| fs::rename(&written, file));
     if kept.is_err() {
         let _none = fs::remove_file(&written);
     }
+}
+
+/// A new file that only the user can read, whatever the process's umask.
+fn own_file(path: &Path) -> io::Result<fs::File> {
+    fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
 /// Forgets the result, because a command was not started.

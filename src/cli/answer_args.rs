@@ -8,7 +8,7 @@ use clap::{ArgGroup, Args};
 #[derive(Clone, Debug, Args)]
 #[command(group(ArgGroup::new("part").args(["hunks", "edit"]).multiple(true).conflicts_with("all")))]
 pub struct ApproveArgs {
-    /// Run to answer; by default the newest one that waits.
+    /// Run to answer; by default the newest run, if it waits.
     #[arg(value_name = "RUN")]
     pub run: Option<String>,
 
@@ -58,7 +58,7 @@ pub struct ApproveArgs {
 /// `deny`.
 #[derive(Clone, Debug, Args)]
 pub struct DenyArgs {
-    /// Run to answer; by default the newest one that waits.
+    /// Run to answer; by default the newest run, if it waits.
     #[arg(value_name = "RUN")]
     pub run: Option<String>,
 

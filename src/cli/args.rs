@@ -165,7 +165,7 @@ pub struct PlanArgs {
 /// `resume`.
 #[derive(Clone, Debug, Args)]
 pub struct ResumeArgs {
-    /// Run to resume; by default the newest unfinished one.
+    /// Run to resume; by default the newest run, if it is unfinished.
     #[arg(value_name = "RUN")]
     pub run: Option<String>,
 

@@ -315,8 +315,11 @@ impl Player {
             .ok_or(format!("{unit} is not asked"))
     }
 
+    /// The newest gate of a kind that is open. If none is, the newest that was.
     pub fn gate(&self, wanted: impl Fn(&GateKind) -> bool) -> Result<Gate, String> {
-        self.listed_or_waiting().into_iter().find(|gate| wanted(&gate.kind)).ok_or("no such gate is open".to_owned())
+        let shown: Vec<Gate> = self.listed_or_waiting().into_iter().filter(|gate| wanted(&gate.kind)).collect();
+        let open = shown.iter().find(|gate| self.run.is_in_flight(&EffectKey::Gate((*gate).clone())));
+        open.or(shown.first()).cloned().ok_or("no such gate is open".to_owned())
     }
 
     /// Gates that are shown, or that rest because nobody could be asked.

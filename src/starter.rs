@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use callsheet_app::{NewRun, Refusal, RunStarter};
+use callsheet_app::{Advice, NewRun, Refusal, RunStarter};
 use callsheet_core::nouns::RunId;
 use callsheet_core::template::is_ident;
 use callsheet_core::visible::visible_line;
@@ -72,7 +72,7 @@ fn given(what: NewRun) -> Result<(Vec<OsString>, Option<String>), Refusal> {
             for (input, value) in values {
                 if !is_ident(&input) {
                     let what = format!("`{}` is not the name of an input", visible_line(&input));
-                    return Err(Refusal::usage(what, "`template show` lists the inputs"));
+                    return Err(Refusal::usage(what, Advice::command("list the inputs", ["template", "show", &name])));
                 }
                 // On the command line, `@` reads a file. Passing the value as a JSON string prevents this.
                 let is_text = value.starts_with('@');

@@ -48,7 +48,9 @@ fn advice_names_the_project() {
     garden.write("work.md", SHEET.replace("look_here", "read_files"));
     garden.expect(0, &["run", "--sheet", "work.md"]);
     let refused = garden.expect(2, &["-C", ".", "fork", "nope"]);
-    assert!(refused.err.contains("`callsheet -C . runs`"), "{}", refused.err);
+    assert!(refused.err.contains("list all runs: callsheet -C . runs; name a run"), "{}", refused.err);
+    let refused = garden.expect(2, &["-C", ".", "--json", "fork", "nope"]);
+    assert!(refused.out.contains(r#""advice":"list all runs: callsheet -C . runs; name a run"#), "{}", refused.out);
     let made = garden.expect(0, &["-C", ".", "sheet", "new", "a sheet.md"]);
     assert!(made.err.contains("callsheet -C . sheet check 'a sheet.md'"), "{}", made.err);
 }

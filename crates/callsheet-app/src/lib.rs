@@ -2,6 +2,7 @@
 //! passes it to a [`RunControl`], and shows the [`Receipt`] or the [`Refusal`]. It draws what a [`RunView`] shows,
 //! which folds the entries from [`RunControl::watch`]. This crate knows neither terminals nor HTTP.
 
+mod advice;
 mod answer;
 mod clients;
 mod command;
@@ -16,6 +17,7 @@ mod starter;
 mod view;
 mod words;
 
+pub use advice::{Advice, AdviceStep, shell_word};
 pub use answer::{answer_text, join_json, joined_results, results_json, run_folder};
 pub use clients::{Client, ClientRight, Clients, KnownClient};
 pub use command::{AnswerTo, Arrival, HunkRanges, Order, Receipt, RunCommand, WordCount, new_key};

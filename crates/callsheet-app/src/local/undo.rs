@@ -26,7 +26,7 @@ pub(super) fn undo(runs: &Ordered<'_>, id: &RunId, tasks: &[String]) -> Result<R
     let undone = match store.hosting() {
         Some(hosting) => hosting.ask(id, Asked::Undo { tasks: of }, None)?.undone.unwrap_or_default(),
         None => take_back(&store, runs.host.project(), &runs.host.store_folder(), id, of.as_ref(), &|_| ())
-            .map_err(|fault| Refusal::of_drive(&fault, id, &format!("callsheet resume {id}")))?,
+            .map_err(|fault| Refusal::of_drive(&fault, id))?,
     };
     let words = undo_lines(&undone, id.as_str()).join("; ");
     Ok(Receipt { undone: Some(undone), ..Receipt::done(id, words) })

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use callsheet_app::{NewRun, RunView, TaskRun, result_of_tree};
+use callsheet_app::{Advice, NewRun, RunView, TaskRun, result_of_tree};
 use callsheet_core::nouns::{BlobId, RunId};
 use callsheet_runtime::ports::RunSummary;
 use callsheet_runtime::shown::mask_bytes;
@@ -265,7 +265,7 @@ pub(super) fn with_run<T>(
     let known = api.record.folded(&summary.run)?;
     let known = locked(&known);
     if let Some(broken) = &known.folded.broken {
-        return Err(Problem::new(Code::Failed, broken.clone(), "callsheet doctor checks the record"));
+        return Err(Problem::new(Code::Failed, broken.clone(), Advice::command("check the record", ["doctor"])));
     }
     see(&summary, &known.folded.run)
 }
@@ -337,7 +337,7 @@ pub(super) async fn blob(State(api): Shared, _: Looking, At(hash): At<String>) -
     let bytes = blocking(&api, move |api| api.runs.blob(&BlobId::new(hash)).map_err(|_| none())).await?;
     if bytes.len() > limits::BLOB {
         let what = format!("this text has {} bytes; the limit is {}", bytes.len(), limits::BLOB);
-        return Err(Problem::new(Code::TooLarge, what, "callsheet show prints it"));
+        return Err(Problem::new(Code::TooLarge, what, Advice::command("print it", ["show"])));
     }
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], Drawn::bytes(&mask_bytes(&bytes))).into_response())
 }

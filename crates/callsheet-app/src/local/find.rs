@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use callsheet_core::fuzzy;
 use callsheet_runtime::driver::Session;
 use callsheet_runtime::ports::{RunSummary, Store};
 
 use crate::advice::Advice;
 use crate::refusal::{Refusal, list_runs};
 use crate::view::Folded;
+use crate::words::one_line;
 
 /// Reads a run from the record. Edits of its plan file that the run has not read yet are not included.
 ///
@@ -54,11 +56,15 @@ pub fn find_run(
     };
     let mut found: Vec<RunSummary> = runs.iter().filter(|run| run.run.as_str() == asked).cloned().collect();
     if found.is_empty() {
-        found = runs.into_iter().filter(|run| run.run.as_str().starts_with(asked)).collect();
+        found = runs.iter().filter(|run| run.run.as_str().starts_with(asked)).cloned().collect();
     }
     match found.len() {
         1 => Ok(found.remove(0)),
-        0 => Err(Refusal::usage(format!("there is no run {asked}"), list_runs().and("name a run before its tasks"))),
+        0 => {
+            let near = fuzzy::did_you_mean(asked, runs.iter().map(|run| run.run.as_str()));
+            let advice = Advice::from(near).and(list_runs()).and("name a run before its tasks");
+            Err(Refusal::usage(format!("there is no run {}", one_line(asked, 64)), advice))
+        }
         _ => {
             let names: Vec<&str> = found.iter().map(|run| run.run.as_str()).collect();
             Err(Refusal::usage(

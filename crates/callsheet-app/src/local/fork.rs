@@ -12,7 +12,7 @@ use callsheet_runtime::ports::{Store, StoreFault};
 use callsheet_runtime::runfiles::KeptFiles;
 
 use super::elsewhere::unkept;
-use super::tasks::unknown;
+use super::tasks::unknown_task;
 use super::{LocalRuns, recorded};
 use crate::advice::Advice;
 use crate::command::Receipt;
@@ -154,7 +154,7 @@ fn not_begun(run: &Run, id: &RunId, task: &Slug) -> Refusal {
         );
     }
     let names: Vec<&str> = run.names().into_iter().map(Slug::as_str).collect();
-    unknown(id, task.as_str(), &names)
+    unknown_task(id, task.as_str(), &names)
 }
 
 /// The first free name of a fork of a run.

@@ -34,6 +34,7 @@ use crate::view::{Cursor, RunView};
 
 pub use find::{find_run, recorded};
 pub use gates::{Standing, asked_about, standing};
+pub use tasks::unknown_task;
 pub use undo::undo_lines;
 
 /// The runs of a project: those of this machine, or of the cluster that its store stands for.

@@ -158,13 +158,18 @@ fn unknown_of(run: &Run, id: &RunId, slug: &str) -> Refusal {
         Some(_) => run.operators().iter().map(|op| op.id.as_str()).collect(),
         None => run.tasks().map(|task| task.task.slug.as_str()).collect(),
     };
-    unknown(id, slug, &names)
+    unknown_task(id, slug, &names)
 }
 
-pub(super) fn unknown(id: &RunId, slug: &str, names: &[&str]) -> Refusal {
+/// A refusal of a name that no task has, with the names that may be meant, or else those that there are.
+pub fn unknown_task(id: &RunId, slug: &str, names: &[&str]) -> Refusal {
     let near = fuzzy::did_you_mean(slug, names.iter().copied());
-    let has = || format!("it has: {}", one_line(&names.join(", "), 600));
-    Refusal::usage(format!("run {id} has no task {slug}"), if near.is_empty() { has() } else { near })
+    let advice = match (near.is_empty(), names.is_empty()) {
+        (false, _) => near,
+        (true, true) => "it has no tasks yet".to_owned(),
+        (true, false) => format!("it has: {}", one_line(&names.join(", "), 600)),
+    };
+    Refusal::usage(format!("run {id} has no task {}", one_line(slug, 64)), advice)
 }
 
 fn with(run: &Run, event: Event) -> Option<Run> {

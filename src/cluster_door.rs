@@ -4,6 +4,7 @@ use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
+use callsheet_app::Advice;
 use callsheet_cluster::{Access, Bucket, Certificate, ClusterFault, Trust};
 use serde::{Deserialize, Serialize};
 
@@ -44,8 +45,9 @@ impl ClusterDoor {
     /// # Errors
     /// There is none.
     pub fn of_project(folder: &Path) -> Result<Self, Failure> {
-        Self::read(folder)
-            .ok_or_else(|| Failure::usage("this project has no cluster", "start one: callsheet cluster up"))
+        Self::read(folder).ok_or_else(|| {
+            Failure::usage("this project has no cluster", Advice::command("start one", ["cluster", "up"]))
+        })
     }
 
     /// The door of the cluster in this folder, as the flags say. Its token, its ports and its own certificates are made once.

@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use callsheet_app::Advice;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
@@ -120,7 +121,7 @@ impl Driver {
         let words = self.words();
         Err(Failure::internal(
             format!("the process that drove the run ended early ({how})\n{words}"),
-            "everything recorded so far is safe; `callsheet resume` continues the run",
+            Advice::command("everything recorded so far is safe; continue the run", ["resume"]),
         ))
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use callsheet_app::{Host, Refusal, Started};
+use callsheet_app::{Advice, Host, Refusal, Started};
 use callsheet_core::nouns::{Phase, RunId, Settings, Slug};
 use callsheet_core::symbols::Coloured;
 use callsheet_runtime::grants::{GrantedThing, Scope};
@@ -103,7 +103,7 @@ impl Host for Program {
         let failed = |error: std::io::Error| {
             Refusal::internal(
                 format!("can't start a process: {error}"),
-                format!("resume it in a terminal: {command} resume {run}"),
+                Advice::command("resume it in a terminal", ["resume", run.as_str()]),
             )
         };
         let words = tempfile::tempfile().map_err(failed)?;

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use callsheet_app::Advice;
 use callsheet_core::visible::{visible, visible_line};
 use callsheet_format::skill::SkillContext;
 use callsheet_runtime::prompts::load_prompts;
@@ -46,7 +47,7 @@ pub fn left_out_words(setup: &Setup, left_out: &[LeftOut]) -> Option<String> {
 pub fn why_left_out(setup: &Setup, left_out: &[LeftOut], kind: &str, name: &str) -> Option<Failure> {
     let one = left_out.iter().find(|one| one.kind == kind && one.names.iter().any(|known| known == name))?;
     let what = format!("skipped the {kind} \"{name}\": {} could {}", shown(setup, &one.path), one.gains.join(", "));
-    Some(Failure::usage(visible(&what), "read the file, then run `callsheet trust`"))
+    Some(Failure::usage(visible(&what), Advice::command("read the file, then", ["trust"])))
 }
 
 /// A path as a person sees it: relative to the project if it is inside.

@@ -4,8 +4,9 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use callsheet::cli::{Cli, Exit, Failure, as_command, command};
-use callsheet::setup::with_command_words;
+use callsheet::setup::command_words;
 use callsheet::tell;
+use callsheet_app::Advice;
 use clap::FromArgMatches;
 use clap::error::ErrorKind;
 
@@ -38,21 +39,24 @@ fn main() -> ExitCode {
             }
             if wrong && std::env::args_os().any(|argument| argument == "--json") {
                 let what = error.to_string();
-                callsheet::commands::print_failure(&Failure::usage(what.trim(), "callsheet --help"));
+                callsheet::commands::print_failure(
+                    &Failure::usage(what.trim(), Advice::command("see all commands", ["--help"])),
+                    "callsheet",
+                );
             }
             return if wrong { Exit::Usage } else { Exit::Complete }.into();
         }
     };
     match callsheet::commands::dispatch(&cli) {
         Ok(exit) => exit.into(),
-        Err(mut failure) => {
-            failure.advice = with_command_words(&failure.advice, &cli);
+        Err(failure) => {
+            let call = command_words(&cli);
             tell!("error: {}", failure.what);
             if !failure.advice.is_empty() {
-                tell!("  do: {}", failure.advice);
+                tell!("  do: {}", failure.advice.for_shell(&call));
             }
             if cli.prints_json() {
-                callsheet::commands::print_failure(&failure);
+                callsheet::commands::print_failure(&failure, &call);
             }
             failure.exit.into()
         }

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use callsheet_app::{LocalRuns, Refusal};
-pub use callsheet_app::{find_run, new_run, recorded, run_name};
+use callsheet_app::{Advice, LocalRuns, Refusal};
+pub use callsheet_app::{find_run, new_run, recorded, run_name, shell_word};
 #[cfg(feature = "cluster")]
 use callsheet_cluster::RemoteStore;
 pub use callsheet_core::view::civil;
@@ -17,7 +17,6 @@ use callsheet_runtime::templates::LoadedTemplates;
 use callsheet_runtime::transport_policy::withhold;
 use callsheet_runtime::trust::Trusted;
 use callsheet_store::SqliteStore;
-use clap::CommandFactory;
 
 use crate::cli::{Cli, Failure};
 #[cfg(feature = "cluster")]
@@ -194,13 +193,16 @@ impl Setup {
 
     /// A message that the project has runs under a former path, with the command that adopts them.
     pub fn elsewhere_words(&self) -> Option<String> {
+        self.adopt().map(|advice| advice.for_shell(&self.command))
+    }
+
+    /// Advice to take over the runs that the project has under a former path.
+    fn adopt(&self) -> Option<Advice> {
         let places: Vec<String> =
             self.elsewhere().iter().map(|one| visible_line(&one.project.display().to_string())).collect();
         let from = places.join(", ");
-        let call = &self.command;
-        (!places.is_empty()).then(|| {
-            format!("this project was at {from} before, and its runs are kept for that place; take them over: {call} runs --adopt")
-        })
+        let what = format!("this project was at {from} before, and its runs are kept for that place; take them over");
+        (!places.is_empty()).then(|| Advice::command(what, ["runs", "--adopt"]))
     }
 
     /// The flags with which another process of this program has the same runs. Its project is named if `named`.
@@ -258,7 +260,7 @@ impl Setup {
 
     /// A refusal that says that the project has no runs, and what to do.
     pub fn no_runs(&self) -> Refusal {
-        let advice = self.elsewhere_words().unwrap_or_else(|| "`callsheet run \"…\"` starts one".to_owned());
+        let advice = self.adopt().unwrap_or_else(|| Advice::command("start one", ["run", "…"]));
         Refusal::usage(format!("there are no runs in {}", self.project.display()), advice)
     }
 }
@@ -267,22 +269,6 @@ impl Setup {
 pub fn command_words(cli: &Cli) -> String {
     let named = cli.project.as_ref().map(|folder| format!(" -C {}", shell_word(&folder.to_string_lossy())));
     format!("callsheet{}{}", named.unwrap_or_default(), on_words(cli))
-}
-
-/// A text with commands, such as advice, so that each of them is for the same project and the same cluster.
-pub fn with_command_words(text: &str, cli: &Cli) -> String {
-    let begins = command_words(cli);
-    let known = Cli::command();
-    let mut parts = text.split("callsheet ");
-    let mut out = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let word = part.split(|c: char| !(c.is_ascii_lowercase() || c == '-')).next().unwrap_or_default();
-        let is_command = known.find_subcommand(word).is_some();
-        out.push_str(if is_command { &begins } else { "callsheet" });
-        out.push(' ');
-        out.push_str(part);
-    }
-    out
 }
 
 /// The words of a command that choose the cluster of this one.
@@ -296,16 +282,6 @@ fn remote(cli: &Cli, folder: &std::path::Path) -> Result<Option<Arc<RemoteStore>
     let Some(address) = cli.on.as_deref() else { return Ok(None) };
     let remote = RemoteStore::new(&access_to(address, folder)?);
     remote.map(|remote| Some(Arc::new(remote))).map_err(|fault| Failure::usage(fault.to_string(), ""))
-}
-
-/// A word as a shell can read it.
-pub fn shell_word(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "/._-+=@,:".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
 }
 
 /// Refuses a link in place of Callsheet's folder or of a file in it, because other files would be read and written.
@@ -331,28 +307,10 @@ pub fn config_failure(fault: ConfigFault) -> Failure {
     if fault.place.starts_with("flag ") {
         return Failure::usage(format!("{}: {}", fault.place, fault.what), "");
     }
-    Failure::internal(format!("configuration: {fault}"), "fix it; `callsheet doctor` shows all values")
+    Failure::internal(format!("configuration: {fault}"), Advice::command("fix it; see all values", ["doctor"]))
 }
 
 /// Turns a store fault into a failure with advice.
 pub fn store_failure(fault: StoreFault) -> Failure {
     Refusal::from(fault).into()
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::Parser;
-
-    use super::*;
-
-    #[test]
-    fn words_are_quoted_for_a_shell() {
-        let cli = Cli::try_parse_from(["callsheet", "-C", "my garden", "runs"]).unwrap();
-        let advice =
-            "look: callsheet show r1; `callsheet runs` lists all; callsheet --help; Callsheet and callsheet alone";
-        let told = "look: callsheet -C 'my garden' show r1; `callsheet -C 'my garden' runs` lists all; callsheet --help; Callsheet and callsheet alone";
-        assert_eq!(with_command_words(advice, &cli), told);
-        assert_eq!(shell_word("../my-garden"), "../my-garden");
-        assert_eq!(shell_word("my garden's"), r"'my garden'\''s'");
-    }
 }

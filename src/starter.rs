@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use callsheet_app::{NewRun, Refusal, RunStarter};
+use callsheet_app::{Advice, InputOffer, NewRun, Refusal, RunStarter, TemplateOffer};
 use callsheet_core::nouns::RunId;
-use callsheet_core::template::is_ident;
+use callsheet_core::template::{Taken, Template, is_ident};
 use callsheet_core::visible::visible_line;
 use tokio::sync::mpsc::error::TryRecvError;
 
@@ -72,7 +72,7 @@ fn given(what: NewRun) -> Result<(Vec<OsString>, Option<String>), Refusal> {
             for (input, value) in values {
                 if !is_ident(&input) {
                     let what = format!("`{}` is not the name of an input", visible_line(&input));
-                    return Err(Refusal::usage(what, "`template show` lists the inputs"));
+                    return Err(Refusal::usage(what, Advice::command("list the inputs", ["template", "show", &name])));
                 }
                 // On the command line, `@` reads a file. Passing the value as a JSON string prevents this.
                 let is_text = value.starts_with('@');
@@ -103,18 +103,24 @@ impl RunStarter for Starter {
         Ok(run)
     }
 
-    fn templates(&self) -> Result<Vec<(String, String)>, Refusal> {
+    fn templates(&self) -> Result<Vec<TemplateOffer>, Refusal> {
         let loaded = crate::library::load(&self.setup)?;
-        let about = |template: &callsheet_core::template::Template| {
-            let takes: Vec<String> = template
-                .takes()
-                .iter()
-                .map(|input| format!("{}{}", input.name, if input.required { "" } else { "?" }))
-                .collect();
-            format!("({}) {}", takes.join(", "), template.body.intent.description)
-        };
-        let templates = loaded.library.templates().map(|loaded| &loaded.template);
-        Ok(templates.map(|template| (template.name.clone(), about(template))).collect())
+        Ok(loaded.library.templates().map(|known| offer(&known.template)).collect())
+    }
+}
+
+fn offer(template: &Template) -> TemplateOffer {
+    let input = |taken: Taken<'_>| InputOffer {
+        name: taken.name.to_owned(),
+        kind: taken.kind.as_str(),
+        about: taken.meaning.to_owned(),
+        required: taken.required,
+        default: taken.default.map(str::to_owned),
+    };
+    TemplateOffer {
+        name: template.name.clone(),
+        about: template.body.intent.description.to_string(),
+        inputs: template.takes().into_iter().map(input).collect(),
     }
 }
 

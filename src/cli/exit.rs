@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use callsheet_app::{Kind, Refusal};
+use callsheet_app::{Advice, Kind, Refusal};
 use callsheet_core::record::Outcome;
 
 /// Why the process ends.
@@ -113,33 +113,34 @@ pub struct Failure {
     /// What went wrong, and where.
     pub what: String,
     /// What to do about it. May be empty.
-    pub advice: String,
+    pub advice: Advice,
 }
 
 impl Failure {
     /// A failure with advice.
-    pub fn new(exit: Exit, what: impl Into<String>, advice: impl Into<String>) -> Self {
+    pub fn new(exit: Exit, what: impl Into<String>, advice: impl Into<Advice>) -> Self {
         Self { exit, what: what.into(), advice: advice.into() }
     }
 
     /// The JSON form that `--json` prints: `{"type":"error","code":"usage","exit":2,"message":"…","advice":"…"}`.
-    pub fn to_json(&self) -> serde_json::Value {
+    /// Commands in the advice begin with `call`.
+    pub fn to_json(&self, call: &str) -> serde_json::Value {
         serde_json::json!({
             "type": "error",
             "code": self.exit.name(),
             "exit": self.exit as u8,
             "message": self.what,
-            "advice": self.advice,
+            "advice": self.advice.for_shell(call),
         })
     }
 
     /// A failure because of wrong usage or invalid input.
-    pub fn usage(what: impl Into<String>, advice: impl Into<String>) -> Self {
+    pub fn usage(what: impl Into<String>, advice: impl Into<Advice>) -> Self {
         Self::new(Exit::Usage, what, advice)
     }
 
     /// A failure because of Callsheet or its configuration.
-    pub fn internal(what: impl Into<String>, advice: impl Into<String>) -> Self {
+    pub fn internal(what: impl Into<String>, advice: impl Into<Advice>) -> Self {
         Self::new(Exit::Internal, what, advice)
     }
 }

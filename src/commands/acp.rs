@@ -24,7 +24,7 @@ pub(super) fn acp(cli: &Cli) -> Result<Exit, Failure> {
     if cli.project.is_some() || cli.json {
         return Err(Failure::usage(
             "`acp` takes neither a project folder nor --json",
-            "run `callsheet acp` alone; the editor names the folder of each session",
+            "run `acp` alone; the editor names the folder of each session",
         ));
     }
     let runtime = super::runtime()?;

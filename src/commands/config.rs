@@ -1,5 +1,6 @@
 //! `config`: prints all settings, each with its value, its origin and its meaning.
 
+use callsheet_app::Advice;
 use callsheet_core::nouns::Settings;
 use serde_json::{Value, json};
 
@@ -13,7 +14,7 @@ pub(super) fn config(setup: &Setup, arguments: &ConfigArgs) -> Result<Exit, Fail
     let mut listed = KEYS.iter().filter(|key| key.name.contains(text)).peekable();
     if listed.peek().is_none() {
         let what = format!("no setting has `{text}` in its name");
-        return Err(Failure::usage(what, "`callsheet config` lists all settings"));
+        return Err(Failure::usage(what, Advice::command("list all settings", ["config"])));
     }
     listed.try_for_each(|known| list(setup, known, &defaults))?;
     Ok(Exit::Complete)

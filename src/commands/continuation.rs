@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callsheet_app::{Stage, result_of_tree};
+use callsheet_app::{Advice, Stage, result_of_tree};
 use callsheet_core::record::Outcome;
 use callsheet_runtime::driver::{ResumeKind, withdraw};
 use callsheet_runtime::ports::{Asked, RunSummary, Store};
@@ -26,14 +26,15 @@ pub(super) fn continuation(setup: &Setup, arguments: &ContinueArgs) -> Result<Ex
         return Err(Failure::usage("the follow-up is empty", "write what to do next"));
     }
     let run = recorded(&store, &found)?.run;
-    let (id, call) = (&found.run, &setup.command);
+    let id = &found.run;
     if !matches!(run.about().stage, Stage::Concluded(_) | Stage::Continue) {
         let advice = match (&found.owner, run.about().outcome) {
-            (Some(_), _) => format!("wait for it, or cancel it: {call} cancel {id}"),
+            (Some(_), _) => Advice::command("wait for it, or cancel it", ["cancel", id.as_str()]),
             (None, Some(Outcome::ApprovalRequired)) => {
-                format!("answer it first: {call} approve {id} --resume, or {call} deny {id} --resume")
+                Advice::command("answer it first", ["approve", id.as_str(), "--resume"])
+                    .or("or", ["deny", id.as_str(), "--resume"])
             }
-            (None, _) => format!("finish it first: {call} resume {id}"),
+            (None, _) => Advice::command("finish it first", ["resume", id.as_str()]),
         };
         return Err(Failure::usage(format!("run {id} has not ended, so you cannot continue it"), advice));
     }

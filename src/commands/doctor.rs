@@ -1,5 +1,6 @@
 //! `doctor`: prints the configuration with the origin of each value, and how to fix what is wrong.
 
+use callsheet_app::Advice;
 use callsheet_core::nouns::Phase;
 use callsheet_core::view::counted;
 use callsheet_core::visible::visible_line;
@@ -16,7 +17,7 @@ use crate::cli::{Cli, Exit, Failure};
 use crate::config::KEYS;
 use crate::left_out::{left_out, left_out_words, shown};
 use crate::models::{Choice, Fetch, Models, Tape, choose, provider_settings};
-use crate::setup::{Setup, project_config};
+use crate::setup::{Setup, command_words, project_config};
 use crate::term::window_words;
 use crate::wiring::{skill_dirs, tool_specs};
 
@@ -26,22 +27,23 @@ use super::stored::stored;
 pub(super) struct Finding {
     good: bool,
     what: String,
-    mend: String,
+    mend: Advice,
 }
 
 pub(super) fn good(what: impl Into<String>) -> Finding {
-    Finding { good: true, what: what.into(), mend: String::new() }
+    Finding { good: true, what: what.into(), mend: Advice::default() }
 }
 
-pub(super) fn bad(what: impl Into<String>, mend: impl Into<String>) -> Finding {
+pub(super) fn bad(what: impl Into<String>, mend: impl Into<Advice>) -> Finding {
     Finding { good: false, what: what.into(), mend: mend.into() }
 }
 
 pub(super) fn doctor(cli: &Cli) -> Result<Exit, Failure> {
+    let call = command_words(cli);
     let setup = match Setup::new(cli, Vec::new()) {
         Ok(setup) => setup,
         Err(failure) => {
-            print_finding(cli.json, &bad(failure.what, failure.advice))?;
+            print_finding((cli.json, &call), &bad(failure.what, failure.advice))?;
             return Ok(Exit::Internal);
         }
     };
@@ -75,18 +77,20 @@ pub(super) fn doctor(cli: &Cli) -> Result<Exit, Failure> {
         Err(failure) => findings.push(bad(failure.what, failure.advice)),
     }
     for finding in &findings {
-        print_finding(cli.json, finding)?;
+        print_finding((cli.json, &call), finding)?;
     }
     values(&setup)?;
     Ok(if findings.iter().all(|finding| finding.good) { Exit::Complete } else { Exit::Internal })
 }
 
-fn print_finding(json: bool, finding: &Finding) -> Result<(), Failure> {
+/// Prints a finding. Commands in its advice begin with `call`.
+fn print_finding((json, call): (bool, &str), finding: &Finding) -> Result<(), Failure> {
+    let mend = finding.mend.for_shell(call);
     if json {
-        return super::print_json(&serde_json::json!({ "ok": finding.good, "what": finding.what, "do": finding.mend }));
+        return super::print_json(&serde_json::json!({ "ok": finding.good, "what": finding.what, "do": mend }));
     }
     let mark = if finding.good { "ok " } else { "!! " };
-    let mend = if finding.mend.is_empty() { String::new() } else { format!("\n   do: {}", finding.mend) };
+    let mend = if mend.is_empty() { mend } else { format!("\n   do: {mend}") };
     super::print(&format!("{mark}{}{mend}\n", finding.what))
 }
 
@@ -103,7 +107,7 @@ fn unwritable(setup: &Setup) -> Option<Finding> {
 /// The files of the project that are left out until they are trusted.
 fn waiting(setup: &Setup) -> Option<Finding> {
     let waiting = left_out(setup).ok()?;
-    left_out_words(setup, &waiting).map(|words| bad(words, "read the files, then run `callsheet trust`"))
+    left_out_words(setup, &waiting).map(|words| bad(words, Advice::command("read the files, then", ["trust"])))
 }
 
 /// The folders with skills, strongest first, each with the number of files with errors.
@@ -122,7 +126,7 @@ fn skills(setup: &Setup) -> Vec<Finding> {
     });
     let errors = loaded.issues.iter().filter(|issue| issue.severity == SkillSeverity::Error).count();
     let words = || format!("{} in skill files, which are skipped", counted(errors, "error"));
-    let broken = (errors > 0).then(|| bad(words(), "`callsheet skill check` lists them"));
+    let broken = (errors > 0).then(|| bad(words(), Advice::command("list them", ["skill", "check"])));
     folders.chain(broken).collect()
 }
 
@@ -175,16 +179,16 @@ async fn servers() -> Vec<Finding> {
 /// Whether the server of the model answers and accepts its key. `None` if only a call could tell.
 async fn answers(setup: &Setup, choice: &Choice) -> Option<Finding> {
     let ModelRef::Provided { provider, model } = &choice.model else { return None };
-    let advice = "fix that, or choose another model with `callsheet init`; `callsheet model test` asks it";
+    let advice = || Advice::command("fix that, or choose another model", ["init"]).or("to ask it", ["model", "test"]);
     let provider = match Provider::resolve(provider, &provider_settings(&setup.config)) {
         Ok(provider) => provider,
-        Err(fault) => return Some(bad(fault.to_string(), advice)),
+        Err(fault) => return Some(bad(fault.to_string(), advice())),
     };
     match ask_server(&provider, model, &ProcessEnvironment).await {
-        Err(fault) => Some(bad(fault.to_string(), advice)),
+        Err(fault) => Some(bad(fault.to_string(), advice())),
         Ok(None) => None,
         Ok(Some(Ok(()))) => Some(good(format!("{} answers at {}", provider.name, provider.base_url))),
-        Ok(Some(Err(fault))) => Some(bad(format!("{} at {}: {fault}", provider.name, provider.base_url), advice)),
+        Ok(Some(Err(fault))) => Some(bad(format!("{} at {}: {fault}", provider.name, provider.base_url), advice())),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callsheet_app::{
-    Joined, Refusal, RunControl, RunView, State, TaskRun, answer_text, join_json, result_of_tree, results_json,
+    Advice, Joined, Refusal, RunControl, RunView, State, TaskRun, answer_text, join_json, result_of_tree, results_json,
     run_folder,
 };
 use callsheet_core::nouns::{Phase, RunId, Settings, Slug};
@@ -115,7 +115,10 @@ pub(super) async fn prepare(
 fn run_to_reuse(setup: &Setup, run: &RunId, name: &str) -> Result<RunId, Failure> {
     let found = find_run(&setup.existing_store()?, Some(name), |_| true, "")?;
     if found.run == *run {
-        return Err(Failure::usage("a run can't reuse its own calls", "name another run; `callsheet runs` lists them"));
+        return Err(Failure::usage(
+            "a run can't reuse its own calls",
+            Advice::command("name another run; list them", ["runs"]),
+        ));
     }
     Ok(found.run)
 }
@@ -135,7 +138,7 @@ fn check_prompts(services: &Services) -> Result<(), Failure> {
             let source = services.templates.source(*key).map(|source| source.path.as_str()).unwrap_or_default();
             return Err(Failure::internal(
                 format!("prompt {} ({source}): {fault}", key.as_str()),
-                "fix or delete the file; `callsheet prompts list` lists all prompts",
+                Advice::command("fix or delete the file; list all prompts", ["prompts", "list"]),
             ));
         }
     }
@@ -492,5 +495,5 @@ fn tree_words(
 
 /// Turns a drive fault into a failure with advice.
 pub(super) fn drive_failure(fault: &DriveFault, id: &RunId) -> Failure {
-    Refusal::of_drive(fault, id, &format!("callsheet resume {id}")).into()
+    Refusal::of_drive(fault, id).into()
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use callsheet_app::refuse_unmasked;
+use callsheet_app::{Advice, refuse_unmasked};
 use callsheet_core::view::counted;
 use callsheet_runtime::paths::write_private;
 use callsheet_runtime::ports::{RunSummary, Store};
@@ -19,25 +19,27 @@ use super::key::{share_failure, signing_key};
 pub(super) fn export(setup: &Setup, arguments: &ExportArgs) -> Result<Exit, Failure> {
     let store = setup.existing_store()?;
     let found = find_run(&store, arguments.run.as_deref(), |_| true, "")?;
-    let (run, command) = (&found.run, &setup.command);
+    let run = &found.run;
     // A cluster has a run also while it only waits for a person.
     let rests = store.hosting().is_some() && found.outcome.is_some();
     if let Some(owner) = found.owner.as_ref().filter(|_| !rests) {
-        let advice = format!("wait until it ends or needs you, or stop it: {command} cancel {run}");
+        let advice = Advice::command("wait until it ends or needs you, or stop it", ["cancel", run.as_str()]);
         return Err(Failure::usage(format!("run {run} is in progress ({owner})"), advice));
     }
     if !arguments.masked && arguments.to.is_empty() && !arguments.passphrase {
         return Err(Failure::usage(
             "say who may read the run",
-            format!(
-                "to share the whole run, encrypt it: {command} export {run} --to KEY, or --passphrase; to share it with masked keys: --masked"
-            ),
+            Advice::command(
+                "to share the whole run, encrypt it, to a key or with --passphrase",
+                ["export", run.as_str(), "--to", "KEY"],
+            )
+            .or("to share it with masked keys", ["export", run.as_str(), "--masked"]),
         ));
     }
     if let Some(wrong) = arguments.to.iter().find(|key| !is_recipient(key)) {
         return Err(Failure::usage(
             format!("{wrong} is not a key"),
-            "a key is age1…; `callsheet key show FILE` prints it",
+            Advice::command("a key is age1…; print it", ["key", "show", "FILE"]),
         ));
     }
     let file = arguments

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use callsheet_app::Advice;
 use callsheet_core::file_index::ContextQuery;
 use callsheet_core::nouns::{Reference, RunId, Target};
 use callsheet_core::words::{Question, Words};
@@ -30,7 +31,7 @@ impl Observer for Unheard {
 pub(super) fn find(setup: &Setup, arguments: &FindArgs) -> Result<Exit, Failure> {
     let text = arguments.text.join(" ");
     if text.trim().is_empty() {
-        return Err(Failure::usage("there is nothing to look for", "write words: callsheet find \"…\""));
+        return Err(Failure::usage("there is nothing to look for", Advice::command("write words", ["find", "…"])));
     }
     let settings = setup.config.settings().map_err(config_failure)?;
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());

@@ -1,5 +1,6 @@
 //! The model of a run that begins: configured, recorded, or found on this machine.
 
+use callsheet_app::Advice;
 use callsheet_models::config::ProcessEnvironment;
 
 use crate::cli::{Cli, Command, Failure, WorkArgs};
@@ -56,7 +57,7 @@ fn refuse_untrusted_model(setup: &Setup, work: &WorkArgs) -> Result<(), Failure>
                 "{} sets `{key}` and is not trusted, so the model for this project is not known; nothing was started",
                 project_config(&setup.project).display()
             ),
-            "read the file, then run `callsheet trust`; or name a model with --model",
+            Advice::command("read the file, then", ["trust"]).and("or name a model with --model"),
         )),
         _ => Ok(()),
     }

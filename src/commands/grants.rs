@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use callsheet_app::RunView;
+use callsheet_app::{Advice, RunView};
 use callsheet_core::nouns::Slug;
 use callsheet_core::visible::visible_line;
 use callsheet_runtime::grants::{CommandCall, CommandLine, Grant, GrantedThing, Scope, ToolGrant, file_pattern};
@@ -26,7 +26,7 @@ pub(super) fn grants(setup: &Setup, arguments: &GrantsArgs) -> Result<Exit, Fail
             if matches!(add.what, GrantsWhat::Script) && scope.task.is_none() {
                 return Err(Failure::usage(
                     "a script is allowed for one task of a run",
-                    "name both: callsheet grants add script --run RUN --task SLUG",
+                    Advice::command("name both", ["grants", "add", "script", "--run", "RUN", "--task", "SLUG"]),
                 ));
             }
             for what in wanted(setup, &add.what)? {
@@ -69,7 +69,7 @@ fn named(run: &RunView, slug: &str) -> Result<Slug, Failure> {
 fn take_back(setup: &Setup, n: u32) -> Result<(), Failure> {
     match setup.grants().revoke(n).map_err(|error| unusable(setup, &error))? {
         Some(grant) => super::say(setup, &format!("revoked grant {n}: {}", line(&grant))),
-        None => Err(Failure::usage(format!("there is no grant {n}"), "list them: callsheet grants")),
+        None => Err(Failure::usage(format!("there is no grant {n}"), Advice::command("list them", ["grants"]))),
     }
 }
 
@@ -171,7 +171,7 @@ fn approver(key: &str) -> Result<GrantedThing, Failure> {
     let approver = known.map(|key| GrantedThing::Approver(key.as_str().to_owned()));
     approver.ok_or_else(|| {
         let what = format!("{} is not a key", visible_line(key));
-        Failure::usage(what, "a key is callsheet-key-…; `callsheet key show FILE` prints it")
+        Failure::usage(what, Advice::command("a key is callsheet-key-…; print it", ["key", "show", "FILE"]))
     })
 }
 
@@ -209,7 +209,7 @@ fn tool(setup: &Setup, name: &str) -> Result<GrantedThing, Failure> {
     let granted = known.iter().find(|spec| spec.name == name).and_then(ToolGrant::of);
     granted.map(GrantedThing::Tool).ok_or_else(|| {
         let what = format!("{} is no confirmed tool of a server", visible_line(name));
-        Failure::usage(what, "`callsheet tools` lists them")
+        Failure::usage(what, Advice::command("list them", ["tools"]))
     })
 }
 

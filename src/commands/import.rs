@@ -4,7 +4,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use callsheet_app::{Cursor, Order, Receipt, RunCommand, RunControl};
+use callsheet_app::{Advice, Cursor, Order, Receipt, RunCommand, RunControl};
 use callsheet_core::nouns::RunId;
 use callsheet_core::record::AnsweredBy;
 use callsheet_core::view::counted;
@@ -57,7 +57,8 @@ fn opened(arguments: &ImportArgs, bytes: &[u8]) -> Result<Vec<u8>, Failure> {
         _ if needs_passphrase(bytes) => Unsealing::Passphrase(ask_secret("Passphrase of the file", false)?),
         Some(file) => Unsealing::Identities(key_text(file)?),
         None => {
-            let advice = "name the key file to which it was encrypted: callsheet import FILE --key KEYFILE";
+            let advice =
+                Advice::command("name the key file to which it was encrypted", ["import", "FILE", "--key", "KEYFILE"]);
             return Err(Failure::usage("this file is encrypted to a key", advice));
         }
     };
@@ -76,24 +77,25 @@ fn accepted(
         return Ok(());
     }
     let who = signer.map_or_else(|| "nobody signed it".to_owned(), |key| format!("{} signed it", key.as_str()));
-    let command = &setup.command;
     if record.has_approvals_after(known) {
         return Err(Failure::usage(
             format!("run {run} contains approvals from elsewhere, and no key that you granted signed it: {who}"),
-            format!("ask for an export with --sign; if you trust its key: {command} grants add approver KEY"),
+            Advice::command(
+                "ask for an export with --sign; if you trust its key",
+                ["grants", "add", "approver", "KEY"],
+            ),
         ));
     }
     if arguments.trust {
         return Ok(());
     }
+    let file = arguments.file.display().to_string();
+    let known = "a resumed run uses its own settings, tools and templates; if you know who made this one";
     let accept = match signer {
-        Some(key) => format!("{command} grants add approver {}; or once, with --trust", key.as_str()),
-        None => format!("{command} import {} --trust", arguments.file.display()),
+        Some(key) => Advice::command(known, ["grants", "add", "approver", key.as_str()]).and("or once, with --trust"),
+        None => Advice::command(known, ["import", &file, "--trust"]),
     };
-    Err(Failure::usage(
-        format!("run {run} was made elsewhere, and no key that you granted signed it: {who}"),
-        format!("a resumed run uses its own settings, tools and templates; if you know who made this one: {accept}"),
-    ))
+    Err(Failure::usage(format!("run {run} was made elsewhere, and no key that you granted signed it: {who}"), accept))
 }
 
 fn said(setup: &Setup, run: &RunId, adopted: &Adopted) -> Result<Exit, Failure> {
@@ -128,7 +130,7 @@ fn approval(setup: &Setup, bytes: &[u8]) -> Result<Exit, Failure> {
     if !setup.grants().has_approver(key, &found.run) {
         return Err(Failure::usage(
             format!("this approval is signed with {key}, which you have not granted"),
-            format!("if you know whose key it is: {} grants add approver {key}", setup.command),
+            Advice::command("if you know whose key it is", ["grants", "add", "approver", key]),
         ));
     }
     let runs = setup.runs();
@@ -137,14 +139,13 @@ fn approval(setup: &Setup, bytes: &[u8]) -> Result<Exit, Failure> {
     let mut commands = Vec::new();
     for ApprovedGate { gate, asked, tasks } in &signed.gates {
         let Some(waiting) = gates.iter().find(|view| view.gate.n == *gate) else {
-            return Err(refused(setup, &found.run, "what this file approves is not waiting here"));
+            return Err(refused(&found.run, "what this file approves is not waiting here"));
         };
         if view.asked(waiting) != *asked {
-            return Err(refused(setup, &found.run, "what waits here differs from what this file approves"));
+            return Err(refused(&found.run, "what waits here differs from what this file approves"));
         }
         if waiting.again || waiting.unheld {
             return Err(refused(
-                setup,
                 &found.run,
                 "the signer could not see that this call is interrupted or unconfined here",
             ));
@@ -172,6 +173,6 @@ fn order(
     Ok(runs.order(run, &Order { by: by.clone(), key, revision, command })?)
 }
 
-fn refused(setup: &Setup, run: &RunId, what: &str) -> Failure {
-    Failure::usage(what, format!("nothing was approved; see what waits: {} show {run}", setup.command))
+fn refused(run: &RunId, what: &str) -> Failure {
+    Failure::usage(what, Advice::command("nothing was approved; see what waits", ["show", run.as_str()]))
 }

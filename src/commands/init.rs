@@ -4,13 +4,14 @@
 use std::io::BufRead;
 use std::path::Path;
 
+use callsheet_app::Advice;
 use callsheet_models::config::{ModelRef, ModelRefError, ProcessEnvironment};
 use callsheet_models::measure::speed;
 use callsheet_runtime::paths::{create_private_folder, write_private};
 use toml_edit::DocumentMut;
 
 use crate::cli::{Cli, Exit, Failure, InitArgs};
-use crate::models::{Choice, Offer, Offered, offers, pull_row, size};
+use crate::models::{Choice, Offer, Offered, list_models, offers, pull_row, size};
 use crate::setup::Setup;
 use crate::term::{duration, harmless, is_interactive};
 
@@ -87,7 +88,7 @@ async fn wanted(setup: &Setup, arguments: &InitArgs, asks: bool) -> Result<Optio
     if offers.is_empty() {
         let Failure { what, advice, .. } = nothing_found(&offers);
         tell!("{what}");
-        tell!("What you can do: {advice}.");
+        tell!("What you can do: {}.", advice.for_shell(&setup.command));
     } else {
         tell!("Models that you can use:");
     }
@@ -122,20 +123,22 @@ async fn had(setup: &Setup, offer: &Offer) -> Result<Option<ModelRef>, Failure> 
     match pull_row(row, &setup.folders, &stop).await {
         Ok(pulled) => Ok(Some(ModelRef::Embedded(pulled.path))),
         Err(_) if stop.is_cancelled() => Ok(None),
-        Err(fault) => {
-            Err(Failure::new(Exit::Unreachable, fault.to_string(), "nothing was changed; run `callsheet init` again"))
-        }
+        Err(fault) => Err(Failure::new(
+            Exit::Unreachable,
+            fault.to_string(),
+            Advice::command("nothing was changed; once more", ["init"]),
+        )),
     }
 }
 
 fn bad_name(fault: &ModelRefError) -> Failure {
-    Failure::usage(fault.to_string(), "`callsheet model list` lists the available models")
+    Failure::usage(fault.to_string(), list_models())
 }
 
 fn nothing_found(offers: &[Offer]) -> Failure {
     let download = offers.iter().find_map(|offer| match offer.what {
         Offered::Download(row) => {
-            Some(format!("download {} ({}) with `callsheet model pull`; or ", row.name, size(row)))
+            Some(Advice::command(format!("download {} ({})", row.name, size(row)), ["model", "pull"]))
         }
         Offered::Ready(_) => None,
     });
@@ -143,9 +146,11 @@ fn nothing_found(offers: &[Offer]) -> Failure {
     Failure::new(
         Exit::Unreachable,
         "found no model: no API key is set, and no Ollama or llama.cpp server here has one",
-        format!(
-            "{download}with Ollama, `ollama pull qwen2.5:7b`; or start a llama.cpp server; or set an API key, such as ANTHROPIC_API_KEY. Then run `callsheet init` again. `callsheet doctor` says what was checked, and `callsheet demo` needs no model"
-        ),
+        download
+            .and("with Ollama, `ollama pull qwen2.5:7b`; or start a llama.cpp server; or set an API key, such as ANTHROPIC_API_KEY")
+            .or("then", ["init"])
+            .or("see what was checked", ["doctor"])
+            .or("without a model", ["demo"]),
     )
 }
 
@@ -182,7 +187,7 @@ async fn test(setup: &Setup, model: ModelRef) -> Result<Exit, Failure> {
         Failure::new(
             Exit::Unreachable,
             format!("the configuration is written, but {} did not answer: {why}", choice.model),
-            "fix that, then test it with `callsheet model test`; or choose another model with `callsheet init`",
+            Advice::command("fix that, then test it", ["model", "test"]).or("or choose another model", ["init"]),
         )
     };
     tell!("testing {} with one short call", choice.model);

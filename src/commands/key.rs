@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
+use callsheet_app::Advice;
 use callsheet_runtime::paths::private;
 use callsheet_share::{ShareFault, SigningKey, new_identity, recipient_of};
 
@@ -58,7 +59,8 @@ fn make(setup: &Setup, file: &Path) -> Result<String, Failure> {
 
 /// Reads the text of a key file.
 pub(super) fn key_text(file: &Path) -> Result<String, Failure> {
-    let wrong = |what: String| Failure::usage(what, format!("make a key file: callsheet key new {}", file.display()));
+    let shown = file.display().to_string();
+    let wrong = |what: String| Failure::usage(what, Advice::command("make a key file", ["key", "new", &shown]));
     let size = std::fs::metadata(file).map_err(|error| wrong(format!("can't read {}: {error}", file.display())))?.len();
     if size > LARGEST {
         return Err(wrong(format!("{} is not a key file", file.display())));
@@ -69,7 +71,10 @@ pub(super) fn key_text(file: &Path) -> Result<String, Failure> {
 /// Reads the signing key of a key file.
 pub(super) fn signing_key(file: &Path) -> Result<SigningKey, Failure> {
     SigningKey::read(&key_text(file)?).map_err(|fault| {
-        Failure::usage(format!("{}: {fault}", file.display()), "make a key file: callsheet key new FILE")
+        Failure::usage(
+            format!("{}: {fault}", file.display()),
+            Advice::command("make a key file", ["key", "new", "FILE"]),
+        )
     })
 }
 
@@ -88,7 +93,7 @@ pub(super) fn share_failure(fault: &ShareFault) -> Failure {
         ShareFault::Damaged(_) | ShareFault::Signature | ShareFault::NoText(_) => {
             Failure::usage(what, "nothing was imported; ask for the file again")
         }
-        ShareFault::Store(_) => Failure::internal(what, "`callsheet doctor` checks the store"),
+        ShareFault::Store(_) => Failure::internal(what, Advice::command("check the store", ["doctor"])),
         ShareFault::Foreign(_) | ShareFault::TooLarge(_) | ShareFault::Record(_) | ShareFault::Key(_) => {
             Failure::usage(what, "")
         }

@@ -251,10 +251,10 @@ fn say(setup: &Setup, words: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints a failure to stdout as one line of JSON, for readers of `--json`.
-pub fn print_failure(failure: &Failure) {
+/// Prints a failure to stdout as one line of JSON, for readers of `--json`. Commands in its advice begin with `call`.
+pub fn print_failure(failure: &Failure, call: &str) {
     // If stdout cannot be written, stderr already has the message.
-    let _closed = print_json(&failure.to_json());
+    let _closed = print_json(&failure.to_json(call));
 }
 
 /// A runtime for asynchronous commands. Dropping it never waits for a blocked read of the terminal.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use callsheet_app::Advice;
 use callsheet_local::weights;
 use callsheet_models::config::{ProcessEnvironment, vendors};
 use callsheet_models::probe;
@@ -137,7 +138,8 @@ async fn pull(setup: &Setup, arguments: &ModelPullArgs) -> Result<Exit, Failure>
     if !RUNS_EMBEDDED {
         return Err(Failure::usage(
             "this build cannot run embedded models, so nothing was downloaded",
-            "build with `--features embedded`, or start a server: `callsheet model list` says what is there",
+            Advice::from("build with `--features embedded`, or start a server")
+                .or("see what is there", ["model", "list"]),
         ));
     }
     let rows: Vec<_> = match &arguments.name {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use callsheet_app::Advice;
 use callsheet_core::nouns::Phase;
 use callsheet_models::config::ProcessEnvironment;
 use callsheet_models::measure::{SPEED_TOKENS, Speed, speed};
@@ -69,7 +70,7 @@ pub(super) async fn alone(mut config: Config, choice: &Choice) -> Result<(Arc<Mo
     models.connect().await;
     let model = models
         .model(Phase::Execute, None)
-        .map_err(|fault| Failure::internal(fault.to_string(), "`callsheet doctor` shows the configuration"))?;
+        .map_err(|fault| Failure::internal(fault.to_string(), Advice::command("see the configuration", ["doctor"])))?;
     Ok((models, model))
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use callsheet_app::{LocalRuns, Refusal, RunView};
+use callsheet_app::{Advice, LocalRuns, Refusal, RunView};
 use callsheet_cluster::{ClusterFault, RemoteStore};
 use callsheet_core::nouns::{RunId, Settings};
 use callsheet_core::record::Outcome;
@@ -85,7 +85,10 @@ pub(super) fn grants(setup: &Setup, on: &RemoteStore, command: Option<&GrantsCom
     if let Some(GrantsCommand::Revoke(revoke)) = command {
         for number in &revoke.numbers {
             let Some(grant) = on.revoke(*number).map_err(failed)? else {
-                return Err(Failure::usage(format!("there is no grant {number}"), "list them: callsheet grants"));
+                return Err(Failure::usage(
+                    format!("there is no grant {number}"),
+                    Advice::command("list them", ["grants"]),
+                ));
             };
             super::say(setup, &format!("revoked grant {number}: {}", super::grants::line(&grant)))?;
         }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use callsheet_app::Advice;
 #[cfg(feature = "cluster")]
 use callsheet_app::RunView;
 use callsheet_core::nouns::{Policy, RunId};
@@ -95,7 +96,7 @@ fn finish(
             std::fs::write(output, sheet).map_err(|error| {
                 Failure::internal(
                     format!("can't write {}: {error}", output.display()),
-                    format!("the plan is saved; print it with: callsheet show {id} --plan"),
+                    Advice::command("the plan is saved; print it", ["show", id.as_str(), "--plan"]),
                 )
             })?;
             if setup.json {

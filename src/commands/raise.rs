@@ -1,6 +1,6 @@
 //! Flags that raise limits of a working run.
 
-use callsheet_app::{Limit, Receipt, RunCommand, RunView};
+use callsheet_app::{Advice, Limit, Receipt, RunCommand, RunView};
 use callsheet_core::nouns::RunId;
 
 use crate::cli::Failure;
@@ -38,7 +38,7 @@ fn key(limit: Limit) -> String {
 pub(super) fn refuse_flags(setup: &Setup, id: &RunId) -> Result<(), Failure> {
     let reaches = |name: &String| RAISED.iter().any(|limit| key(*limit) == *name);
     if let Some((_, Value { origin: flag, .. })) = setup.config.given().values.iter().find(|(name, _)| !reaches(name)) {
-        let advice = format!("leave it out, or stop the run first: {} cancel {id}", setup.command);
+        let advice = Advice::command("leave it out, or stop the run first", ["cancel", id.as_str()]);
         return Err(Failure::usage(format!("run {id} is at work, and {flag} cannot change it now"), advice));
     }
     Ok(())

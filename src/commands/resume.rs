@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callsheet_app::{Refusal, RunCommand, RunView};
+use callsheet_app::{Advice, Refusal, RunCommand, RunView};
 use callsheet_core::nouns::{RunId, Settings};
 use callsheet_core::record::Outcome;
 use callsheet_runtime::driver::{ResumeKind, reopen};
@@ -29,7 +29,7 @@ pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Fail
     if arguments.answer.is_some() && asked.is_empty() {
         return Err(Failure::usage(
             format!("run {} asks nothing now, so the answer was not used", found.run),
-            format!("inspect the run: {} show {}", setup.command, found.run),
+            Advice::command("inspect the run", ["show", found.run.as_str()]),
         ));
     }
     let limits = arguments.limit.clone();
@@ -51,8 +51,8 @@ pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Fail
     if let Some(owner) = &found.owner {
         if answer.is_none() && given(setup).is_empty() {
             let failure = store_failure(StoreFault::Locked { owner: owner.clone() });
-            let advice =
-                format!("{}; `--set limits.max_calls=N` and the like raise its limits meanwhile", failure.advice);
+            let more = "`--set limits.max_calls=N` and the like raise its limits meanwhile";
+            let advice = failure.advice.and(more);
             return Err(Failure { advice, ..failure });
         }
         refuse_flags(setup, &found.run)?;
@@ -137,9 +137,7 @@ pub(super) fn resume_run(
         }
         let session = reopen(&services, id, run.into_run(), how, change).map_err(|fault| match &fault {
             // Nothing of the follow-up is recorded yet, so only the same command repeats it.
-            fault if follows_up => {
-                Refusal::of_drive(fault, id, &format!("{} continue {id} \"…\"", setup.command)).into()
-            }
+            fault if follows_up => Refusal::of_drive_again(fault, id, &["continue", id.as_str(), "…"]).into(),
             _ => drive_failure(&fault, id),
         })?;
         to_the_end(setup, &front, Arc::clone(&services), session, id).await

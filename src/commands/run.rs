@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
+use callsheet_app::Advice;
 use callsheet_core::nouns::Settings;
 use callsheet_format::sheet::split_mark;
 use callsheet_runtime::branch;
@@ -111,7 +112,7 @@ fn entry(setup: &Setup, front: &Front, arguments: &RunArgs) -> Result<EntrySpec,
     }
     let prompt = prompt.unwrap_or_default();
     if prompt.trim().is_empty() {
-        return Err(Failure::usage("the request is empty", "write what to do: callsheet run \"…\""));
+        return Err(Failure::usage("the request is empty", Advice::command("write what to do", ["run", "…"])));
     }
     if let Some(name) = &arguments.skill {
         return Ok(EntrySpec::Skill { name: name.clone(), prompt });

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use callsheet_app::Advice;
 use callsheet_runtime::ports::RunSummary;
 use callsheet_store::SqliteStore;
 
@@ -64,7 +65,8 @@ fn adopt(setup: &Setup, from: Option<&Path>) -> Result<Exit, Failure> {
     };
     let from = match found.as_slice() {
         [] => {
-            let advice = "name the folder where it was, which must be gone: `callsheet runs --adopt FOLDER`";
+            let advice =
+                Advice::command("name the folder where it was, which must be gone", ["runs", "--adopt", "FOLDER"]);
             return Err(Failure::usage("this project had no runs at another path", advice));
         }
         [from, ..] => from,

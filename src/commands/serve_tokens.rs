@@ -1,6 +1,6 @@
 //! `serve tokens`: lists, makes and revokes tokens for programs (spec 11.22).
 
-use callsheet_app::ClientRight;
+use callsheet_app::{Advice, ClientRight};
 
 use crate::cli::{Exit, Failure, TokenRight, TokensAddArgs, TokensArgs, TokensCommand};
 use crate::config::TokenList;
@@ -26,10 +26,10 @@ fn make(setup: &Setup, list: &TokenList, add: &TokensAddArgs) -> Result<(), Fail
     };
     let made = list.add(&add.name, right).map_err(|error| unusable(list, &error))?;
     let Some(token) = made else {
-        let (name, command) = (&add.name, &setup.command);
+        let name = &add.name;
         return Err(Failure::usage(
             format!("{name} already has a token for this project"),
-            format!("revoke it first: {command} serve tokens revoke {name}"),
+            Advice::command("revoke it first", ["serve", "tokens", "revoke", name]),
         ));
     };
     if setup.json {
@@ -44,7 +44,7 @@ fn take_back(setup: &Setup, list: &TokenList, name: &str) -> Result<(), Failure>
     if list.revoke(name).map_err(|error| unusable(list, &error))? {
         return super::say(setup, &format!("revoked the token of {name}"));
     }
-    let advice = format!("list them: {} serve tokens", setup.command);
+    let advice = Advice::command("list them", ["serve", "tokens"]);
     Err(Failure::usage(format!("there is no token of {name} for this project"), advice))
 }
 

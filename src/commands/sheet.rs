@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::cli::{Exit, Failure, SheetCheckArgs, SheetCommand, SheetNewArgs};
 use crate::setup::{Setup, config_failure, shell_word};
+use callsheet_app::Advice;
 
 use super::drive::Front;
 
@@ -20,17 +21,17 @@ pub(super) fn sheet(setup: &Setup, command: &SheetCommand) -> Result<Exit, Failu
 }
 
 /// The text of a sheet file.
-pub(super) fn read(setup: &Setup, file: &Path) -> Result<String, Failure> {
+pub(super) fn read(file: &Path) -> Result<String, Failure> {
     let text = std::fs::read(file).map_err(|error| {
-        let advice = format!("begin one with: {} sheet new {}", setup.command, shell_word(&file.to_string_lossy()));
-        let advice = if error.kind() == std::io::ErrorKind::NotFound { advice } else { String::new() };
+        let begin = || Advice::command("begin one", ["sheet", "new", &file.to_string_lossy()]);
+        let advice = if error.kind() == std::io::ErrorKind::NotFound { begin() } else { Advice::default() };
         Failure::usage(format!("can't read the sheet {}: {error}", file.display()), advice)
     })?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 fn check(setup: &Setup, arguments: &SheetCheckArgs) -> Result<Exit, Failure> {
-    let text = read(setup, &arguments.file)?;
+    let text = read(&arguments.file)?;
     let settings = setup.config.settings().map_err(config_failure)?;
     let observer = Front::new(setup, &arguments.work).observer;
     let request = (!arguments.request.is_empty()).then(|| arguments.request.join(" "));

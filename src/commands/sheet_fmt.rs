@@ -19,7 +19,7 @@ use crate::wiring::without_model;
 use super::drive::Front;
 
 pub(super) fn fmt(setup: &Setup, arguments: &SheetFmtArgs) -> Result<Exit, Failure> {
-    let text = super::sheet::read(setup, &arguments.file)?;
+    let text = super::sheet::read(&arguments.file)?;
     let settings = setup.config.settings().map_err(config_failure)?;
     let observer = Front::new(setup, &arguments.work).observer;
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());

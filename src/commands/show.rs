@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use callsheet_app::{
-    CallRecord, Folded, Question, RunControl, RunView, State, TaskRun, answer_text, asked_about, joined_results,
-    result_of_tree, run_folder,
+    Advice, CallRecord, Folded, Question, RunControl, RunView, State, TaskRun, answer_text, asked_about,
+    joined_results, result_of_tree, run_folder,
 };
 use callsheet_core::events::LogEntry;
 use callsheet_core::nouns::{BlobId, Phase, RunId, Slug};
@@ -174,7 +174,10 @@ fn hunk(waits: &[GateView], number: u32, task: Option<&str>, id: &RunId) -> Resu
     }
     let hunk = changes.first().and_then(|view| view.hunks.iter().find(|hunk| hunk.number == number));
     hunk.cloned().ok_or_else(|| {
-        Failure::usage(format!("run {id} has no pending hunk {number}"), format!("inspect it: callsheet show {id}"))
+        Failure::usage(
+            format!("run {id} has no pending hunk {number}"),
+            Advice::command("inspect it", ["show", id.as_str()]),
+        )
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callsheet_app::{CallRecord, Execution, RunView, TaskRun, ToolOutput, ToolRun, ToolState};
+use callsheet_app::{CallRecord, Execution, RunView, TaskRun, ToolOutput, ToolRun, ToolState, unknown_task};
 use callsheet_core::links::link_target;
 use callsheet_core::nouns::Reference;
 use callsheet_core::view::{counted, review_words, thousands, unsupported_line};
@@ -17,15 +17,17 @@ use super::show::{blob, call_line, task_line};
 use super::show_json::{call_json, review_json, task_json};
 
 pub(super) fn find<'a>(run: &'a RunView, slug: &str) -> Result<&'a TaskRun, Failure> {
-    run.all_tasks().find(|task| task.task.slug.as_str() == slug).ok_or_else(|| {
-        let names: Vec<&str> = run.all_tasks().map(|task| task.task.slug.as_str()).collect();
-        let near = callsheet_core::fuzzy::did_you_mean(slug, names.iter().copied());
-        let all = || match names.is_empty() {
-            true => "this run has no tasks yet".to_owned(),
-            false => format!("there are: {}", one_line(&names.join(", "), 600)),
-        };
-        Failure::usage(format!("there is no task {slug}"), if near.is_empty() { all() } else { near })
-    })
+    let names = || run.all_tasks().map(|task| task.task.slug.as_str()).collect::<Vec<_>>();
+    let found = run.all_tasks().find(|task| task.task.slug.as_str() == slug);
+    found.ok_or_else(|| no_task(run, slug, &names()))
+}
+
+/// The failure for a name that no task of a run has. `names` are those that it has.
+pub(super) fn no_task(run: &RunView, name: &str, names: &[&str]) -> Failure {
+    match run.about().id {
+        Some(id) => unknown_task(id, name, names).into(),
+        None => Failure::usage("nothing is recorded of this run yet", ""),
+    }
 }
 
 pub(super) fn text(store: &Arc<dyn Store>, run: &RunView, task: &TaskRun, driven: bool) -> Result<String, Failure> {

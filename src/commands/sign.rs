@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use callsheet_app::{RunControl, asked_about};
+use callsheet_app::{Advice, RunControl, asked_about};
 use callsheet_core::nouns::RunId;
 use callsheet_share::{ApprovedGate, SignedApproval};
 
@@ -23,7 +23,7 @@ pub(super) fn sign(setup: &Setup, run: &RunId, tasks: &[String], key: &Path, out
         asked.filter(|task| tasks.contains(task)).collect()
     };
     if let Some(task) = tasks.iter().find(|task| !gates.iter().any(|view| named(&view.gate).contains(task))) {
-        let advice = format!("see what waits: {} show {run}", setup.command);
+        let advice = Advice::command("see what waits", ["show", run.as_str()]);
         return Err(Failure::usage(format!("{task} is not waiting for approval"), advice));
     }
     let chosen = gates.iter().filter(|view| tasks.is_empty() || !named(&view.gate).is_empty());

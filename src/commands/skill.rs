@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use callsheet_app::Advice;
 use callsheet_core::fuzzy;
 use callsheet_format::skill::{SkillContext, SkillIssue, SkillSeverity};
 use callsheet_runtime::skills::{SkillDirs, check_paths, load_skills};
@@ -64,11 +65,12 @@ fn show(setup: &Setup, arguments: &SkillShowArgs) -> Result<Exit, Failure> {
             return Err(failure);
         }
         let near = fuzzy::did_you_mean(&arguments.name, loaded.catalog.skills().map(|skill| skill.name.as_str()));
-        let near = if near.is_empty() { "`callsheet skill list` lists all skills".to_owned() } else { near };
+        let all = || Advice::command("list all skills", ["skill", "list"]);
+        let near = if near.is_empty() { all() } else { near.into() };
         let broken = loaded.issues.iter().any(|issue| issue.severity == SkillSeverity::Error);
-        let also = if broken { "; some files have errors: callsheet skill check" } else { "" };
+        let advice = if broken { near.or("some files have errors", ["skill", "check"]) } else { near };
         let what = format!("there is no skill \"{}\"", arguments.name);
-        return Err(Failure::usage(what, format!("{near}{also}")));
+        return Err(Failure::usage(what, advice));
     };
     let replaced = loaded.catalog.replaced(&skill.name);
     if setup.json {

@@ -44,7 +44,10 @@ pub(super) fn new(setup: &Setup, arguments: &SkillNewArgs) -> Result<Exit, Failu
     let loaded = load_skills(&skill_dirs(setup), SkillContext { tools: &tools, read_only_sandbox: false });
     let known = loaded.catalog.get(name).map(|skill| skill.source.clone());
     write(&path, &text).map_err(|error| {
-        Failure::internal(format!("can't write {}: {error}", path.display()), "nothing was changed")
+        Failure::internal(
+            format!("can't write {}: {error}", path.display()),
+            "give yourself write access to the folder",
+        )
     })?;
     if !arguments.user {
         super::trust::own(setup, &path, &text)?;

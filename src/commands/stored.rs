@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use callsheet_app::Advice;
 use callsheet_core::view::counted;
 use callsheet_runtime::changes::forgotten;
 use callsheet_runtime::driver::Session;
@@ -40,7 +41,10 @@ fn read(folder: &Path) -> Result<Vec<Finding>, Failure> {
         let Ok((folded, _)) = Session::view(&store, &run.run) else { continue };
         if let Some(refused) = folded.refused_moves().first() {
             let what = format!("run {}: {refused}, which no task may do; this is a bug", run.run);
-            findings.push(bad(what, "please report it with the output of `callsheet show RUN --events`"));
+            findings.push(bad(
+                what,
+                Advice::command("please report it with this output", ["show", run.run.as_str(), "--events"]),
+            ));
         }
         let lost = kept.map(|kept| forgotten(&kept, &folded)).unwrap_or_default();
         if run.owner.is_none() && !lost.is_empty() {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use callsheet_app::Advice;
 use callsheet_core::fuzzy::did_you_mean;
 use callsheet_core::template::{Issue, Node, Query, Role, Settings, Severity, match_all_templates, match_templates};
 use callsheet_format::template::{Loaded, is_yaml, print_short, print_templates, read_text};
@@ -139,12 +140,17 @@ fn unknown(setup: &Setup, loaded: &LoadedTemplates, name: &str) -> Failure {
     }
     if loaded.library.unavailable().contains(name) {
         let what = format!("the template {} has errors", one_line(name, 64));
-        return Failure::usage(what, "`callsheet template check` lists them");
+        return Failure::usage(what, Advice::command("list them", ["template", "check"]));
     }
     let names = loaded.library.templates().map(|known| known.template.name.as_str());
     let near = callsheet_core::fuzzy::did_you_mean(name, names);
-    let near = if near.is_empty() { "`callsheet template list` lists all templates".to_owned() } else { near };
+    let near = if near.is_empty() { list_templates() } else { near.into() };
     Failure::usage(format!("there is no template {}", one_line(name, 64)), near)
+}
+
+/// Advice to choose among the templates that there are.
+pub(super) fn list_templates() -> Advice {
+    Advice::command("list all templates", ["template", "list"])
 }
 
 /// Prints one row of the table of context settings (spec 5). The parts of a reduce collect no outputs of their own.

@@ -37,7 +37,10 @@ pub(super) fn new(setup: &Setup, arguments: &TemplateNewArgs) -> Result<Exit, Fa
     let example = operators().find(|(facts, ..)| facts.word == arguments.operator).map(|(_, _, example)| example);
     let text = example.unwrap_or_default().replace("NAME", name);
     write(&path, &text).map_err(|error| {
-        Failure::internal(format!("can't write {}: {error}", path.display()), "nothing was changed")
+        Failure::internal(
+            format!("can't write {}: {error}", path.display()),
+            "give yourself write access to the folder",
+        )
     })?;
     if !arguments.user {
         super::trust::own(setup, &path, &text)?;

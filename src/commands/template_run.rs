@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use callsheet_app::Advice;
 use callsheet_core::nouns::Target;
 use callsheet_core::record::Tree;
 use callsheet_core::template::{Automatic, Issue, Severity, Template, choose_automatically};
@@ -24,6 +25,7 @@ use crate::wiring::outline;
 
 use super::drive::{Front, ask_to_begin, drive_failure, prepare, to_the_end};
 use super::run::switch;
+use super::template::list_templates;
 use super::template_values::{bind_text, check_inputs, check_names, take_value};
 use super::tree_needs::unseen;
 
@@ -153,8 +155,8 @@ fn plain_name(name: &str) -> &str {
 fn unknown(library: &Library, skills: &Catalog, name: &str, strict: bool) -> Failure {
     if library.unavailable().contains(name) {
         let (what, check) = match strict {
-            true => ("errors or warnings", "`callsheet template check --strict` lists them"),
-            false => ("errors", "`callsheet template check` lists them"),
+            true => ("errors or warnings", list_strictly()),
+            false => ("errors", Advice::command("list them", ["template", "check"])),
         };
         let of_it = |issue: &&Issue| issue.blocks(strict) && issue.path.split('/').next() == Some(name);
         let found = library.issues().iter().filter(of_it).take(ISSUES).map(|issue| format!("\n{issue}"));
@@ -164,8 +166,12 @@ fn unknown(library: &Library, skills: &Catalog, name: &str, strict: bool) -> Fai
     let names = library.templates().map(|loaded| loaded.template.name.as_str());
     let names = names.chain(skills.skills().map(|skill| skill.name.as_str()));
     let near = callsheet_core::fuzzy::did_you_mean(name, names);
-    let near = if near.is_empty() { "`callsheet template list` lists all templates".to_owned() } else { near };
-    Failure::usage(format!("there is no template \"{name}\""), &near)
+    let near = if near.is_empty() { list_templates() } else { near.into() };
+    Failure::usage(format!("there is no template \"{name}\""), near)
+}
+
+fn list_strictly() -> Advice {
+    Advice::command("list them", ["template", "check", "--strict"])
 }
 
 fn check_strictly(library: &Library, tree: &Tree, strict: bool) -> Result<(), Failure> {
@@ -182,7 +188,7 @@ fn check_strictly(library: &Library, tree: &Tree, strict: bool) -> Result<(), Fa
     let warned = library.issues().iter().filter(|issue| issue.severity == Severity::Warning);
     let found: Vec<String> = warned.filter(|issue| concerns(issue)).map(ToString::to_string).collect();
     if strict && !found.is_empty() {
-        let advice = "fix them, or run without `--set strict=true`; `callsheet template check --strict` lists them";
+        let advice = Advice::from("fix them, or run without `--set strict=true`").and(list_strictly());
         return Err(Failure::usage(found.join("\n"), advice));
     }
     Ok(())

@@ -2,6 +2,7 @@
 
 use std::io::BufRead;
 
+use callsheet_app::Advice;
 use callsheet_core::view::counted;
 use callsheet_core::visible::{visible, visible_line};
 use callsheet_mcp::{DeclaredTool, Files, canonical_name};
@@ -12,7 +13,7 @@ use serde_json::json;
 use crate::cli::{Exit, Failure, ToolsArgs, ToolsCommand, ToolsConfirmArgs};
 use crate::config::{Confirmed, ConfirmedTools};
 use crate::servers::{KnownServer, Servers, servers, unreadable_words};
-use crate::setup::{Setup, shell_word};
+use crate::setup::Setup;
 
 use super::doctor::{Finding, bad, good};
 use super::grants::unusable;
@@ -108,7 +109,7 @@ fn confirm_all(setup: &Setup, servers: &Servers, arguments: &ToolsConfirmArgs) -
         print_offer(setup, offer)?;
     }
     if !offers.is_empty() {
-        if !arguments.yes && !asked(setup, arguments, "Confirm these tools as they are now?")? {
+        if !arguments.yes && !asked(arguments, "Confirm these tools as they are now?")? {
             return Err(nothing());
         }
         for offer in offers {
@@ -133,7 +134,7 @@ fn may_start(setup: &Setup, known: &KnownServer, files: &Files, arguments: &Tool
         return Ok(true);
     }
     tell!("{} would run these files with your rights, outside the sandbox: {names}", shown(known));
-    Ok(arguments.yes || asked(setup, arguments, "Have you checked these files, and may the server start?")?)
+    Ok(arguments.yes || asked(arguments, "Have you checked these files, and may the server start?")?)
 }
 
 /// Starts a server to see which usable tools it offers. The server starts only if its files match `files`.
@@ -209,10 +210,11 @@ fn asks(setup: &Setup, known: &KnownServer, tool: &DeclaredTool) -> String {
     }
 }
 
-fn asked(setup: &Setup, arguments: &ToolsConfirmArgs, question: &str) -> Result<bool, Failure> {
+fn asked(arguments: &ToolsConfirmArgs, question: &str) -> Result<bool, Failure> {
     if !crate::term::is_interactive() {
-        let servers: String = arguments.servers.iter().map(|name| format!(" {}", shell_word(name))).collect();
-        let advice = format!("read the list, and then run `{} tools confirm{servers} --yes`", setup.command);
+        let servers = arguments.servers.iter().map(String::as_str);
+        let command = ["tools", "confirm"].into_iter().chain(servers).chain(["--yes"]);
+        let advice = Advice::command("read the list, and then", command);
         return Err(Failure::usage("nothing was confirmed: there is no terminal to ask you", advice));
     }
     tell_part!("{question} [y/N] ");
@@ -231,7 +233,8 @@ pub(super) fn named<'a>(servers: &'a Servers, names: &[String]) -> Result<Vec<&'
     let found = |name: &String| {
         servers.named(name).ok_or_else(|| {
             let known: Vec<String> = servers.known.iter().map(|known| visible_line(&known.settings.name)).collect();
-            let advice = format!("servers: {}; a project's servers need `callsheet trust` first", known.join(", "));
+            let advice = Advice::from(format!("servers: {}", known.join(", ")))
+                .or("a project's servers need your trust first", ["trust"]);
             Failure::usage(format!("there is no server {}", visible_line(name)), advice)
         })
     };

@@ -3,6 +3,7 @@
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
+use callsheet_app::Advice;
 use callsheet_core::nouns::BlobId;
 use callsheet_core::visible::{visible, visible_line};
 
@@ -86,7 +87,7 @@ fn list(setup: &Setup, waiting: &[Waiting]) -> Result<(), Failure> {
 
 fn asked() -> Result<bool, Failure> {
     if !crate::term::is_interactive() {
-        let advice = "read the list, then run `callsheet trust --yes`";
+        let advice = Advice::command("read the list, then", ["trust", "--yes"]);
         return Err(Failure::usage("nothing was trusted: there is no terminal to ask you", advice));
     }
     tell_part!("Trust all of this as it is now? [y/N] ");

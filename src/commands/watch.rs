@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use callsheet_app::RunView;
+use callsheet_app::{Advice, RunView};
 use callsheet_core::nouns::RunId;
 #[cfg(feature = "cluster")]
 use callsheet_runtime::ports::Signal;
@@ -30,10 +30,7 @@ const LOOK: Duration = Duration::from_millis(150);
 
 pub(super) fn watch(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Failure> {
     if setup.json || !term::is_interactive() {
-        return Err(Failure::usage(
-            "`watch` needs a terminal",
-            format!("inspect a run without one: {} show", setup.command),
-        ));
+        return Err(Failure::usage("`watch` needs a terminal", Advice::command("inspect a run without one", ["show"])));
     }
     let store = setup.existing_store()?;
     let found = find_run(&store, arguments.run.as_deref(), |_| true, "")?;

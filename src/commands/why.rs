@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use callsheet_app::{FailedParts, Limit, RunControl, RunView, State, TaskRun, Why, asked_about};
-use callsheet_core::fuzzy;
 use callsheet_core::nouns::{RunId, Slug};
 use callsheet_core::record::Outcome;
 use callsheet_runtime::ports::RunSummary;
@@ -13,6 +12,7 @@ use crate::setup::Setup;
 use crate::term::one_line;
 
 use super::raise::flag_of;
+use super::show_task::no_task;
 
 /// Explains a task and the tasks that it waits for, or every task that is not done.
 pub(super) fn why(setup: &Setup, run: &RunView, found: &RunSummary, task: Option<&str>) -> Result<Exit, Failure> {
@@ -87,10 +87,7 @@ fn named(run: &RunView, name: &str) -> Result<Slug, Failure> {
     }
     let known = run.tasks().map(|task| &task.task.slug).chain(run.names_of_tree());
     let names: BTreeSet<&str> = known.map(Slug::as_str).collect();
-    let near = fuzzy::did_you_mean(name, names.iter().copied());
-    let all = || format!("there are: {}", one_line(&names.iter().copied().collect::<Vec<_>>().join(", "), 600));
-    let what = format!("there is no task {}", one_line(name, 64));
-    Err(Failure::usage(what, if near.is_empty() { all() } else { near }))
+    Err(no_task(run, name, &names.into_iter().collect::<Vec<_>>()))
 }
 
 /// Whether the task failed and cannot be repeated, because the reader of its result has gone on without it.

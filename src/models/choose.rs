@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use callsheet_app::Advice;
 use callsheet_models::config::{Environment, ModelRef};
 use callsheet_models::probe;
 use callsheet_models::replay::Cassettes;
@@ -72,7 +73,7 @@ pub async fn choose(
     if let Some(value) = config.values.get("model") {
         let text = value.value.as_str().unwrap_or_default();
         let model = text.parse().map_err(|fault: callsheet_models::config::ModelRefError| {
-            Failure::usage(format!("{}: {fault}", value.origin), "`callsheet model list` lists the available models")
+            Failure::usage(format!("{}: {fault}", value.origin), list_models())
         })?;
         return Ok(Choice { model, reason: origin_words(&value.origin), slots: None });
     }
@@ -95,7 +96,7 @@ pub fn choose_recorded(folder: &Path) -> Result<Choice, Failure> {
         [only] => Ok(Choice { reason: "as recorded".to_owned(), ..Choice::recorded(only)? }),
         [] => {
             let what = format!("{} contains no recorded call", folder.display());
-            Err(Failure::usage(what, "record calls first: callsheet run … --record DIR"))
+            Err(Failure::usage(what, Advice::command("record calls first", ["run", "…", "--record", "DIR"])))
         }
         several => {
             let what = format!("{} contains calls of several models", folder.display());
@@ -138,6 +139,11 @@ fn from_key(environment: &(dyn Environment + Sync)) -> Option<Choice> {
     })
 }
 
-pub(super) fn unreachable(what: impl Into<String>, advice: impl Into<String>) -> Failure {
+/// Advice to choose among the models that there are.
+pub fn list_models() -> Advice {
+    Advice::command("list the available models", ["model", "list"])
+}
+
+pub(super) fn unreachable(what: impl Into<String>, advice: impl Into<Advice>) -> Failure {
     Failure::new(Exit::Unreachable, what, advice)
 }

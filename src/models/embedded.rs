@@ -4,6 +4,7 @@ use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use callsheet_app::Advice;
 use callsheet_local::weights::{self, Fallback, HubCache, Progress, PullOptions, WeightsFault, WeightsRow};
 use callsheet_models::config::ModelRef;
 use callsheet_runtime::ports::{Model, ModelFault};
@@ -13,7 +14,7 @@ use crate::cli::Failure;
 use crate::config::Folders;
 use crate::term::Bar;
 
-use super::choose::unreachable;
+use super::choose::{list_models, unreachable};
 use super::{Choice, Fetch};
 
 /// Whether this build can run the models that it would download.
@@ -87,7 +88,10 @@ pub(super) async fn choose(folders: &Folders, fetch: Fetch) -> Result<Choice, Fa
     if !RUNS_EMBEDDED {
         return Err(unreachable(
             "found no model: no Ollama or llama.cpp server responds, no API key is set, and this build has no embedded model",
-            "start a server, set an API key, choose a model with --model, or build with `--features embedded`. `callsheet doctor` shows what Callsheet checked",
+            Advice::from(
+                "start a server, set an API key, choose a model with --model, or build with `--features embedded`",
+            )
+            .or("see what Callsheet checked", ["doctor"]),
         ));
     }
     for row in weights::unasked() {
@@ -136,7 +140,9 @@ fn no_weights(why: &str) -> Failure {
         format!(
             "found no model: no Ollama or llama.cpp server responds, no API key is set, and the embedded model can't be used:\n  {why}"
         ),
-        "start a server, set an API key, name a model with --model (`callsheet model list`), or download one: `callsheet model pull`, or --download with this command; nothing was started or changed",
+        Advice::from("nothing was started or changed; start a server, set an API key, or name a model with --model")
+            .and(list_models())
+            .or("or download one, also with --download of this command", ["model", "pull"]),
     )
 }
 

@@ -8,7 +8,7 @@ mod offers;
 mod source;
 mod tape;
 
-pub use choose::{Choice, Fetch, choose, choose_recorded};
+pub use choose::{Choice, Fetch, choose, choose_recorded, list_models};
 pub use embedded::{PullReport, RUNS_EMBEDDED, bytes_words, hub_cache, models_folder, pull_row, size};
 pub use offers::{Offer, Offered, offers};
 pub use source::{Models, NoModels, configured, is_forced, provider_settings, provider_slots, secrets, unset_keys};

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use callsheet_app::Advice;
 use callsheet_core::nouns::Phase;
 use callsheet_models::config::{
     Environment, ModelRef, ProcessEnvironment, Provider, ProviderSettings, build_ref, connect,
@@ -15,7 +16,7 @@ use crate::cli::Failure;
 use crate::config::{Config, Origin};
 
 use super::free::Free;
-use super::{Choice, Tape, embedded};
+use super::{Choice, Tape, embedded, list_models};
 
 /// The models of one run.
 pub struct Models {
@@ -231,8 +232,7 @@ impl Models {
         for phase in [Phase::Plan, Phase::Refine, Phase::Execute, Phase::Iterate] {
             if let Err(fault) = self.get(self.reference(phase)) {
                 let what = format!("can't use the model {}: {fault}", self.reference(phase));
-                let advice =
-                    "fix that, or choose another model with --model; `callsheet model list` lists the available models";
+                let advice = Advice::from("fix that, or choose another model with --model").and(list_models());
                 return Err(Failure::internal(what, advice));
             }
         }

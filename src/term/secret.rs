@@ -1,5 +1,6 @@
 //! Asks for a passphrase at the terminal, without showing it.
 
+use callsheet_app::Advice;
 use console::Term;
 
 use crate::cli::Failure;
@@ -13,8 +14,12 @@ const SHORTEST: usize = 12;
 /// There is no terminal, or the two differ.
 pub fn ask_secret(what: &str, new: bool) -> Result<String, Failure> {
     let terminal = Term::stderr();
-    let nobody =
-        || Failure::usage("a passphrase is asked for at a terminal", "use keys instead: callsheet key new FILE");
+    let nobody = || {
+        Failure::usage(
+            "a passphrase is asked for at a terminal",
+            Advice::command("use keys instead", ["key", "new", "FILE"]),
+        )
+    };
     if !terminal.is_term() {
         return Err(nobody());
     }

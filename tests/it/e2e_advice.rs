@@ -48,7 +48,9 @@ fn advice_names_the_project() {
     garden.write("work.md", SHEET.replace("look_here", "read_files"));
     garden.expect(0, &["run", "--sheet", "work.md"]);
     let refused = garden.expect(2, &["-C", ".", "fork", "nope"]);
-    assert!(refused.err.contains("`callsheet -C . runs`"), "{}", refused.err);
+    assert!(refused.err.contains("list all runs: callsheet -C . runs; name a run"), "{}", refused.err);
+    let refused = garden.expect(2, &["-C", ".", "--json", "fork", "nope"]);
+    assert!(refused.out.contains(r#""advice":"list all runs: callsheet -C . runs; name a run"#), "{}", refused.out);
     let made = garden.expect(0, &["-C", ".", "sheet", "new", "a sheet.md"]);
     assert!(made.err.contains("callsheet -C . sheet check 'a sheet.md'"), "{}", made.err);
 }
@@ -82,4 +84,28 @@ fn a_collected_failure_has_a_reason() {
     assert!(shown.contains("Failed: "), "{shown}");
     let listed = garden.expect(0, &["runs"]).out;
     assert!(listed.contains("names:="), "{listed}");
+}
+
+/// A wrong name of a run or a task is answered with the names that may be meant, by every command.
+#[test]
+fn a_misspelt_run_or_task_is_answered_with_those_that_may_be_meant() {
+    let garden = TestProject::scripted("[default]\ntext = \"Fine.\"\n");
+    garden.write("a.md", "A.\n");
+    garden.write("work.md", SHEET.replace("look_here", "read_files"));
+    garden.expect(0, &["run", "--sheet", "work.md"]);
+    let run = garden.run_folder().file_name().unwrap().to_str().unwrap().to_owned();
+    let wrong = run.replace("work", "wrok");
+    for command in ["show", "retry", "undo", "resume", "cancel", "approve"] {
+        let refused = garden.expect(2, &[command, &wrong]);
+        assert!(refused.err.contains(&format!("Did you mean {run}")), "{command}: {}", refused.err);
+    }
+    let tasks: [&[&str]; 6] =
+        [&["retry"], &["drop"], &["undo"], &["show", "--task"], &["show", "--why"], &["fork", "--at"]];
+    for words in tasks {
+        let (command, flags) = words.split_first().unwrap();
+        let all: Vec<&str> = [*command, run.as_str()].into_iter().chain(flags.iter().copied()).chain(["lok"]).collect();
+        let refused = garden.expect(2, &all);
+        let wanted = format!("run {run} has no task lok\n  do: Did you mean look?");
+        assert!(refused.err.contains(&wanted), "{all:?}: {}", refused.err);
+    }
 }

@@ -277,21 +277,52 @@ fn nothing_is_downloaded_unasked() {
 
 /// A server that refuses every key.
 fn refusing() -> String {
+    let body = "{\"error\":{\"message\":\"Incorrect API key provided\"}}";
+    format!("http://{}/v1", answering(move |_| ("401 Unauthorized", body)))
+}
+
+/// A server that answers the first line of each request with a status and a body. Returns its address.
+fn answering(answer: impl Fn(&str) -> (&'static str, &'static str) + Send + 'static) -> std::net::SocketAddr {
     let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = server.local_addr().unwrap();
     std::thread::spawn(move || {
         for mut stream in server.incoming().flatten() {
             let mut head = [0; 64 * 1024];
-            let _read = std::io::Read::read(&mut stream, &mut head);
-            let body = "{\"error\":{\"message\":\"Incorrect API key provided\"}}";
+            let read = std::io::Read::read(&mut stream, &mut head).unwrap_or_default();
+            let asked = String::from_utf8_lossy(&head[..read]).into_owned();
+            let (status, body) = answer(asked.lines().next().unwrap_or_default());
             let length = body.len();
             let answer = format!(
-                "HTTP/1.1 401 Unauthorized\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+                "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
             );
             let _closed = stream.write_all(answer.as_bytes());
         }
     });
-    format!("http://{address}/v1")
+    address
+}
+
+/// The models that a server has are named where the configured one is missing.
+#[test]
+fn doctor_names_the_models_that_a_server_has() {
+    let garden = TestProject::bare();
+    std::fs::create_dir_all(garden.home()).unwrap();
+    let tags = r#"{"models":[{"name":"pear:7b"},{"name":"plum:latest"}]}"#;
+    let list = r#"{"object":"list","data":[{"id":"pear:7b"}]}"#;
+    let address = answering(move |asked| match asked.split(' ').nth(1) {
+        Some("/api/tags") => ("200 OK", tags),
+        Some("/v1/models") => ("200 OK", list),
+        _ => ("404 Not Found", r#"{"error":"model not found"}"#),
+    });
+    let rows = [
+        ("ollama", "", "it has no model `apple:4b`, but pear:7b, plum:latest; fetch it: ollama pull apple:4b"),
+        ("openai", "/v1", "it lists no model `apple:4b`, but pear:7b"),
+    ];
+    for (dialect, path, told) in rows {
+        let provider = format!("[providers.mine]\ndialect = '{dialect}'\nbase_url = 'http://{address}{path}'\n");
+        std::fs::write(garden.home().join("config.toml"), format!("model = 'mine/apple:4b'\n{provider}")).unwrap();
+        let ended = garden.expect(1, &["doctor"]);
+        assert!(ended.out.contains(&format!("!! mine at http://{address}{path}: {told}")), "{}", ended.out);
+    }
 }
 
 #[test]

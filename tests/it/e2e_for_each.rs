@@ -234,3 +234,18 @@ fn the_limit_of_a_long_list_is_named_and_can_be_raised() {
     garden.call(&["resume", &run, "--limit", "review/skill-for-each.max_items=2000"]);
     assert_eq!(garden.count("limit_raised"), 1);
 }
+
+/// The timeline of a report has no row for what was repeated, neither for the items nor for what goes through them.
+#[test]
+fn a_repeated_list_has_one_row_for_each_item() {
+    let garden = project("[default]\ntext = \"\\n## Result summary\\nFine.\\n\"\n");
+    garden.write("work.md", REVIEW.replace("ALLOW", ""));
+    garden.expect(0, &["run", "--sheet", "work.md"]);
+    let run = run_of(&garden);
+    garden.expect(0, &["retry", &run, "review"]);
+    garden.expect(0, &["report", &run, "-o", "out.html"]);
+    let page = garden.read("out.html");
+    let picture = page.split("class=\"timeline-scroll\"").nth(1).unwrap().split("</svg>").next().unwrap();
+    let rows = |name: &str| picture.matches(&format!(">review/{name}<")).count();
+    assert_eq!((rows("skill-for-each"), rows("skill-for-each-2")), (0, 1), "{picture}");
+}

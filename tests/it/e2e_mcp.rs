@@ -87,7 +87,7 @@ fn a_confirmed_tool_is_called_once_it_is_approved() {
     assert!(unconfirmed.err.contains("shed__level"), "{}", unconfirmed.err);
     assert_eq!(calls(&garden), 0, "no task gets a tool that nobody confirmed");
     let refused = garden.expect(2, &["tools", "confirm", "shed"]);
-    assert!(refused.err.contains("`callsheet tools confirm shed --yes`"), "{}", refused.err);
+    assert!(refused.err.contains("read the list, and then: callsheet tools confirm shed --yes"), "{}", refused.err);
     let offered = confirm(&garden);
     assert!(offered.out.contains("shed__level (new) asks before each call"), "{}", offered.out);
     garden.expect(3, RUN);

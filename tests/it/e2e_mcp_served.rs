@@ -149,7 +149,10 @@ fn a_program_that_asks_for_something_else_is_told_what_is_wrong() {
     assert!(words(program.call("cancel", json!({"other": 1}))).contains("unknown field"));
     assert!(words(program.call("destroy", json!({}))).contains("no tool destroy"));
     let listed = program.call("templates", json!({}))["structuredContent"].clone();
-    assert!(listed["templates"].as_array().is_some_and(|all| all.iter().any(|one| one["name"] == "extract_data")));
+    let extract = listed["templates"].as_array().unwrap().iter().find(|one| one["name"] == "extract_data").unwrap();
+    let inputs = ["document", "fields"];
+    let inputs = inputs.map(|name| json!({"name": name, "type": "string", "about": "", "required": true}));
+    assert_eq!(extract["inputs"], json!(inputs), "{extract}");
 }
 
 /// covers: 13.5

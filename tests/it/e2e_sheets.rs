@@ -421,7 +421,7 @@ fn a_follow_up_beside_a_broken_edit_is_to_be_said_again() {
     std::fs::write(garden.run_folder().join("sheet.md"), sheet).unwrap();
     let run = garden.run_folder().file_name().unwrap().to_str().unwrap().to_owned();
     let ended = garden.expect(2, &["continue", &run, "And the bees?"]);
-    assert!(ended.err.contains(&format!("then: callsheet continue {run} \"…\"")), "{}", ended.err);
+    assert!(ended.err.contains(&format!("then: callsheet continue {run} …")), "{}", ended.err);
     let ended = garden.expect(2, &["resume", &run]);
     assert!(ended.err.contains(&format!("then: callsheet resume {run}")), "{}", ended.err);
 }

@@ -467,7 +467,7 @@ fn a_clean_template_runs_strictly_beside_one_with_warnings() {
     garden.write(".callsheet/templates/a.xml", library);
     assert_eq!(garden.expect(0, &["template", "run", "clean", "--set=strict=true"]).out.trim(), "Ana.");
     let ended = garden.expect(2, &["template", "run", "warned", "--set=strict=true"]);
-    assert!(ended.err.contains("template check --strict` lists them"), "{}", ended.err);
+    assert!(ended.err.contains("list them: callsheet template check --strict"), "{}", ended.err);
     let ended = garden.expect(2, &["template", "run", "calls", "--set=strict=true"]);
     assert!(ended.err.contains("T507") && ended.err.contains("template check --strict"), "{}", ended.err);
 }

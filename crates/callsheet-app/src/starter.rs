@@ -24,6 +24,32 @@ pub enum NewRun {
     },
 }
 
+/// A template that can be run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TemplateOffer {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub about: String,
+    /// The values that it takes, in order.
+    pub inputs: Vec<InputOffer>,
+}
+
+/// A value that a template takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputOffer {
+    /// Its name.
+    pub name: String,
+    /// The word for its type.
+    pub kind: &'static str,
+    /// What it is. May be empty.
+    pub about: String,
+    /// Whether a run without it is refused.
+    pub required: bool,
+    /// The value if none is given.
+    pub default: Option<String>,
+}
+
 /// Starts runs for other programs.
 pub trait RunStarter: Send + Sync {
     /// Starts a run in a process of its own. Returns when the run has a name.
@@ -32,9 +58,9 @@ pub trait RunStarter: Send + Sync {
     /// Why there is no run.
     fn start(&self, what: NewRun) -> Result<RunId, Refusal>;
 
-    /// Templates by name, each with what it is for.
+    /// The templates that can be run, by name.
     ///
     /// # Errors
     /// They cannot be read.
-    fn templates(&self) -> Result<Vec<(String, String)>, Refusal>;
+    fn templates(&self) -> Result<Vec<TemplateOffer>, Refusal>;
 }

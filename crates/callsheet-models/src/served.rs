@@ -195,8 +195,26 @@ impl ServedModel {
                     Err(ModelFault::Configuration { message: format!("it lists no model `{model}`, but {others}") })
                 })
             }
+            Dialect::Ollama => match self.learn().await {
+                Err(fault @ ModelFault::Configuration { .. }) => Err(self.not_pulled().await.unwrap_or(fault)),
+                learned => learned,
+            },
             _ => self.learn().await,
         }
+    }
+
+    /// The fault that names the models that Ollama has. `None` if it has the model, or does not say.
+    async fn not_pulled(&self) -> Option<ModelFault> {
+        let listed = ollama::listed(&self.parts.transport.get_json(ollama::TAGS).await.ok()?);
+        let others: Vec<String> = listed.into_iter().map(|model| model.name).collect();
+        let model = &self.parts.model;
+        if others.iter().any(|other| other == model || other.strip_suffix(":latest") == Some(model)) {
+            return None;
+        }
+        let but = if others.is_empty() { String::new() } else { format!(", but {}", named(&others)) };
+        Some(ModelFault::Configuration {
+            message: format!("it has no model `{model}`{but}; fetch it: ollama pull {model}"),
+        })
     }
 
     async fn learn_late(&self) {

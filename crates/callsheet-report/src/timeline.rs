@@ -84,8 +84,8 @@ impl Timeline<'_> {
         self.run.task(slug).map_or_else(|| slug.to_string(), |task| task.task.name.clone())
     }
 
-    /// Tasks that worked or waited in the drawn part, in the order of the list. A task that was repeated has no row: its
-    /// work is in the rows of the slots and in the table.
+    /// Tasks that worked or waited in the drawn part, in the order of the list. A task or a part of a template that was
+    /// repeated has no row: its work is in the rows of the slots and in the table.
     pub fn tasks(&self) -> Vec<&Slug> {
         let works =
             self.bars.iter().filter(|bar| !matches!(bar.kind, BarKind::Note) && self.is_drawn(bar.from, bar.to));
@@ -93,7 +93,8 @@ impl Timeline<'_> {
         let named = works.filter_map(|bar| bar.task.as_ref()).chain(waits.map(|wait| &wait.task));
         let mut known: BTreeSet<&Slug> = named.collect();
         let listed = self.run.all_tasks().map(|task| &task.task.slug);
-        known.retain(|task| !self.run.task(task).is_some_and(|task| self.run.is_replaced(task)));
+        let is_repeated = |task: &Slug| self.run.task(task).is_some_and(|task| self.run.is_replaced(task));
+        known.retain(|task| !is_repeated(task) && !self.run.is_former(task));
         let mut ordered: Vec<&Slug> = listed.filter(|task| known.remove(*task)).collect();
         ordered.extend(known);
         ordered

@@ -144,9 +144,8 @@ impl Guard {
 
 fn random<const BYTES: usize>() -> Result<String, Refusal> {
     let mut bytes = [0_u8; BYTES];
-    getrandom::fill(&mut bytes).map_err(|error| {
-        Refusal::internal(format!("the system cannot provide random bytes: {error}"), String::new())
-    })?;
+    getrandom::fill(&mut bytes)
+        .map_err(|error| Refusal::internal(format!("the system cannot provide random bytes: {error}"), ""))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 

@@ -132,7 +132,7 @@ fn a_refused_command(world: &dyn World) {
     let refused = |command| order(world, &run, command).expect_err("refused");
     assert!(refused(approve(&[gate + 7], &[])).what.contains("answered or withdrawn"));
     let near = refused(approve(&[gate], &["write-rots-1"]));
-    assert!(near.what.contains("is not waiting") && near.advice.contains("write-rota-1"), "{near}");
+    assert!(near.what.contains("is not waiting") && near.advice.to_string().contains("write-rota-1"), "{near}");
     let (hunks, edits) = (None, BTreeMap::new());
     let keep = RunCommand::Keep { gates: vec![gate], tasks: Vec::new(), hunks, edits, because: String::new() };
     assert!(refused(keep).what.contains("no pending change with hunks"));

@@ -31,7 +31,7 @@ impl LocalRuns {
         let project = self.host.project();
         let workspace = Workspace::new(project, &[]).map_err(|fault| Refusal::usage(fault.to_string(), ""))?;
         let differing = differs_here(&*store, &workspace, &self.kept(id)?, (id, run.run()));
-        differing.map_err(|fault| Refusal::of_drive(&fault, id, ""))
+        differing.map_err(|fault| Refusal::of_drive(&fault, id))
     }
 
     /// Makes the files of the project count as those of the run, whatever they contain.
@@ -39,7 +39,7 @@ impl LocalRuns {
     /// # Errors
     /// The state folder cannot be written.
     pub fn accept_files(&self, id: &RunId, run: &RunView) -> Result<(), Refusal> {
-        accept_files(&self.kept(id)?, run.run()).map_err(|fault| Refusal::of_drive(&fault, id, ""))
+        accept_files(&self.kept(id)?, run.run()).map_err(|fault| Refusal::of_drive(&fault, id))
     }
 
     /// Refuses a resume that would not go on.
@@ -48,6 +48,6 @@ impl LocalRuns {
         if files.is_empty() {
             return Ok(());
         }
-        Err(Refusal::of_drive(&InputFault::FilesDiffer(files).into(), id, ""))
+        Err(Refusal::of_drive(&InputFault::FilesDiffer(files).into(), id))
     }
 }

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use callsheet_core::fuzzy;
 use callsheet_runtime::driver::Session;
 use callsheet_runtime::ports::{RunSummary, Store};
 
-use crate::refusal::Refusal;
+use crate::advice::Advice;
+use crate::refusal::{Refusal, list_runs};
 use crate::view::Folded;
+use crate::words::one_line;
 
 /// Reads a run from the record. Edits of its plan file that the run has not read yet are not included.
 ///
@@ -15,7 +18,7 @@ use crate::view::Folded;
 pub fn recorded(store: &Arc<dyn Store>, found: &RunSummary) -> Result<Folded, Refusal> {
     let id = &found.run;
     let viewed = Session::view(store, id);
-    let (run, entries) = viewed.map_err(|fault| Refusal::of_drive(&fault, id, &format!("callsheet resume {id}")))?;
+    let (run, entries) = viewed.map_err(|fault| Refusal::of_drive(&fault, id))?;
     Ok(Folded { run: run.into(), entries, broken: None })
 }
 
@@ -34,14 +37,14 @@ pub fn find_run(
     let kind = || if which.is_empty() { "run".to_owned() } else { format!("{which} run") };
     let Some(asked) = asked else {
         if runs.is_empty() {
-            return Err(Refusal::usage("there are no runs here yet", "`callsheet run \"…\"` starts one"));
+            return Err(no_runs());
         }
         let Some(found) = runs.iter().position(fits) else {
-            return Err(Refusal::usage(format!("there is no {} here", kind()), "`callsheet runs` lists all runs"));
+            return Err(Refusal::usage(format!("there is no {} here", kind()), list_runs()));
         };
         let mut runs = runs.into_iter();
         let (Some(newest), earlier) = (runs.next(), found.checked_sub(1).and_then(|n| runs.nth(n))) else {
-            return Err(Refusal::usage("there are no runs here yet", "`callsheet run \"…\"` starts one"));
+            return Err(no_runs());
         };
         return match earlier {
             None => Ok(newest),
@@ -53,14 +56,15 @@ pub fn find_run(
     };
     let mut found: Vec<RunSummary> = runs.iter().filter(|run| run.run.as_str() == asked).cloned().collect();
     if found.is_empty() {
-        found = runs.into_iter().filter(|run| run.run.as_str().starts_with(asked)).collect();
+        found = runs.iter().filter(|run| run.run.as_str().starts_with(asked)).cloned().collect();
     }
     match found.len() {
         1 => Ok(found.remove(0)),
-        0 => Err(Refusal::usage(
-            format!("there is no run {asked}"),
-            "`callsheet runs` lists all runs; name a run before its tasks",
-        )),
+        0 => {
+            let near = fuzzy::did_you_mean(asked, runs.iter().map(|run| run.run.as_str()));
+            let advice = Advice::from(near).and(list_runs()).and("name a run before its tasks");
+            Err(Refusal::usage(format!("there is no run {}", one_line(asked, 64)), advice))
+        }
         _ => {
             let names: Vec<&str> = found.iter().map(|run| run.run.as_str()).collect();
             Err(Refusal::usage(
@@ -69,4 +73,8 @@ pub fn find_run(
             ))
         }
     }
+}
+
+fn no_runs() -> Refusal {
+    Refusal::usage("there are no runs here yet", Advice::command("start one", ["run", "…"]))
 }

@@ -12,8 +12,9 @@ use callsheet_runtime::ports::{Store, StoreFault};
 use callsheet_runtime::runfiles::KeptFiles;
 
 use super::elsewhere::unkept;
-use super::tasks::unknown;
+use super::tasks::unknown_task;
 use super::{LocalRuns, recorded};
+use crate::advice::Advice;
 use crate::command::Receipt;
 use crate::refusal::Refusal;
 use crate::words::one_line;
@@ -60,7 +61,7 @@ pub(super) fn fork(runs: &LocalRuns, id: &RunId, at: Option<&str>) -> Result<Rec
             written?;
             let kept = |id: &RunId| KeptFiles::new(&runs.host.store_folder(), id).map_err(unkept);
             let given = share_files(&kept(id)?, &kept(&fresh)?, &beginning);
-            given.map_err(|fault| Refusal::of_drive(&fault, &fresh, ""))?;
+            given.map_err(|fault| Refusal::of_drive(&fault, &fresh))?;
         }
     }
     let mut notes = vec![format!("resume it: callsheet resume {fresh}")];
@@ -92,7 +93,12 @@ fn shared(whole: &Run, id: &RunId, mut entries: Vec<LogEntry>, point: &Point) ->
             cut = Some(at);
             break;
         }
-        let reject = |_| Refusal::internal(format!("the record of run {id} cannot be read"), "callsheet doctor");
+        let reject = |_| {
+            Refusal::internal(
+                format!("the record of run {id} cannot be read"),
+                Advice::command("check the record", ["doctor"]),
+            )
+        };
         run.apply(entry).map_err(reject)?;
         if let Event::Started(started) = &entry.event
             && matches!(started.effect, EffectKey::Apply { .. } | EffectKey::RollBack { .. })
@@ -105,7 +111,7 @@ fn shared(whole: &Run, id: &RunId, mut entries: Vec<LogEntry>, point: &Point) ->
         (Point::Event(n), None) if *n > last => {
             return Err(Refusal::usage(
                 format!("run {id} has events 1 to {last}"),
-                format!("list them: callsheet show {id} --events"),
+                Advice::command("list them", ["show", id.as_str(), "--events"]),
             ));
         }
         (Point::Event(0), _) => {
@@ -144,11 +150,11 @@ fn not_begun(run: &Run, id: &RunId, task: &Slug) -> Refusal {
     if run.state_of(task).is_some() {
         return Refusal::usage(
             format!("{task} has not begun in run {id}"),
-            format!("fork the whole run: callsheet fork {id}"),
+            Advice::command("fork the whole run", ["fork", id.as_str()]),
         );
     }
     let names: Vec<&str> = run.names().into_iter().map(Slug::as_str).collect();
-    unknown(id, task.as_str(), &names)
+    unknown_task(id, task.as_str(), &names)
 }
 
 /// The first free name of a fork of a run.

@@ -12,8 +12,9 @@ use callsheet_runtime::grants::{CommandCall, CommandGrant, GrantedThing, command
 use callsheet_runtime::ports::{GateView, InboxMessage, RunSummary, Store};
 
 use super::{LocalRuns, Ordered, parts, recorded};
+use crate::advice::Advice;
 use crate::command::{AnswerTo, Receipt, RunCommand, WordCount};
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, inspect};
 use crate::view::Cursor;
 
 /// The open gates of a run, except those that opened after the person decided.
@@ -85,7 +86,7 @@ pub(super) fn answer(runs: &Ordered<'_>, run: &RunId) -> Result<Receipt, Refusal
             if *later && chosen.iter().all(|(gate, _)| is_change(gate)) {
                 return Err(Refusal::usage(
                     format!("run {run} has only pending changes, and --all does not approve changes"),
-                    format!("inspect them: callsheet show {run}; then: callsheet approve {run}"),
+                    Advice::command("inspect them", ["show", run.as_str()]).or("then", ["approve", run.as_str()]),
                 ));
             }
             let chosen =
@@ -152,14 +153,11 @@ impl Asked {
         if open.is_empty() && edited {
             return Err(Refusal::usage(
                 format!("after the edit of its sheet, run {id} no longer waits for approval"),
-                format!("resume it to apply the edit: callsheet resume {id}"),
+                Advice::command("resume it to apply the edit", ["resume", id.as_str()]),
             ));
         }
         if open.is_empty() {
-            return Err(Refusal::usage(
-                format!("run {id} is not waiting for approval"),
-                format!("inspect it: callsheet show {id}"),
-            ));
+            return Err(Refusal::usage(format!("run {id} is not waiting for approval"), inspect(id)));
         }
         if let Some(then) = then {
             open.retain(|gate| then.contains(gate));
@@ -210,7 +208,7 @@ impl Asked {
             let tasks: Vec<&str> = changes.iter().flat_map(|gate| asked_about(gate)).map(Slug::as_str).collect();
             return Err(Refusal::usage(
                 format!("run {id} has {} pending changes: {}", tasks.len(), tasks.join(", ")),
-                format!("name the task whose hunks you mean: callsheet approve {id} SLUG --hunks …"),
+                Advice::command("name the task whose hunks you mean", ["approve", id.as_str(), "SLUG", "--hunks", "…"]),
             ));
         }
         let gate = changes.first().copied().or_else(|| chosen.first().map(|(gate, _)| *gate));
@@ -238,14 +236,16 @@ impl Asked {
         if left_out.is_empty() {
             return Ok(chosen);
         }
-        let tasks = left_out.join(" ");
+        let what = format!("started and never finished: {}", left_out.join(" "));
+        let advice = Advice::command(
+            "to run again, name each of them",
+            ["approve", self.found.run.as_str()].into_iter().chain(left_out),
+        );
         chosen.retain(|(gate, _)| !is_left_out(gate));
-        let what = format!("started and never finished: {tasks}; to run again, name each of them");
-        let advice = format!("callsheet approve {} {tasks}", self.found.run);
         if chosen.is_empty() {
             return Err(Refusal::usage(what, advice));
         }
-        notes.push(format!("{what}: {advice}"));
+        notes.push(format!("{what}; {advice}"));
         Ok(chosen)
     }
 
@@ -314,7 +314,10 @@ impl Asked {
                     format!(
                         "a grant can't answer for {tasks}: it waits to start, has no such words, was interrupted, or cannot be restricted"
                     ),
-                    format!("approve it without --always, or name another task: callsheet show {}", self.found.run),
+                    Advice::command(
+                        "approve it without --always, or name another task",
+                        ["show", self.found.run.as_str()],
+                    ),
                 ))
             }
         }

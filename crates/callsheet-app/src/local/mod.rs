@@ -24,6 +24,7 @@ use callsheet_runtime::grants::GrantedThing;
 use callsheet_runtime::ports::{Asked, GateView, InboxMessage, LiveText, Posted, RunSummary, Store};
 use callsheet_runtime::shown::Shown;
 
+use crate::advice::Advice;
 use crate::answer::answer_text;
 use crate::command::{Order, Receipt, RunCommand};
 use crate::control::{RunControl, SheetCheck, Started};
@@ -33,6 +34,7 @@ use crate::view::{Cursor, RunView};
 
 pub use find::{find_run, recorded};
 pub use gates::{Standing, asked_about, standing};
+pub use tasks::unknown_task;
 pub use undo::undo_lines;
 
 /// The runs of a project: those of this machine, or of the cluster that its store stands for.
@@ -167,7 +169,8 @@ impl Ordered<'_> {
         if found.owner.is_none() {
             // The message would stay in the inbox and immediately stop the next resume.
             let waits = found.outcome == Some(callsheet_core::record::Outcome::ApprovalRequired);
-            let advice = if waits { format!("to reject what is pending: callsheet deny {run}") } else { String::new() };
+            let deny = || Advice::command("to reject what is pending", ["deny", run.as_str()]);
+            let advice = if waits { deny() } else { Advice::default() };
             return Err(Refusal::usage(format!("run {run} is not running; there is nothing to cancel"), advice));
         }
         self.post(&store, &found, &[InboxMessage::Cancel])?;

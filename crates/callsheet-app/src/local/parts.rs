@@ -11,7 +11,7 @@ use callsheet_runtime::shown::{Shown, edited};
 use super::LocalRuns;
 use super::gates::Asked;
 use crate::command::HunkRanges;
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, inspect};
 
 /// The hunks to keep, their edited texts, and the reason for rejecting the others.
 type Kept<'a> = (Option<&'a HunkRanges>, &'a BTreeMap<u32, String>, &'a str);
@@ -26,7 +26,7 @@ pub(super) fn message(
     by: &AnsweredBy,
 ) -> Result<InboxMessage, Refusal> {
     let (store, id) = (&asked.store, &asked.found.run);
-    let look = format!("inspect it: callsheet show {id}");
+    let look = inspect(id);
     let view = gate_view(&**store, runs.host.project(), &asked.run, gate)?;
     let count = view.hunks.iter().map(|hunk| hunk.number).max().unwrap_or(0);
     if count == 0 {

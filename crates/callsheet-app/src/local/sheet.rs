@@ -33,7 +33,7 @@ fn unusable(fault: &RunFileFault) -> Refusal {
 }
 
 fn of_drive(fault: &callsheet_runtime::fault::DriveFault, id: &RunId) -> Refusal {
-    Refusal::of_drive(fault, id, &format!("callsheet resume {id}"))
+    Refusal::of_drive(fault, id)
 }
 
 pub(super) fn take_in(runs: &LocalRuns, found: &RunSummary, run: &RunView) -> Result<bool, Refusal> {

@@ -11,8 +11,9 @@ use callsheet_core::run::{Run, Stage, State};
 use callsheet_runtime::ports::{InboxMessage, RunSummary, Store};
 
 use super::{Ordered, recorded};
+use crate::advice::Advice;
 use crate::command::Receipt;
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, inspect};
 use crate::words::one_line;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -117,16 +118,13 @@ fn done_with_changes(run: &Run, after: &Run) -> Vec<Slug> {
 
 /// The refusal to retry tasks whose changes are in files. The person must first decide whether to revert them.
 fn changes_stand(id: &RunId, tasks: &[Slug], changed: &[Slug]) -> Refusal {
-    let wanted: Vec<&str> = tasks.iter().map(Slug::as_str).collect();
     let changed: Vec<&str> = changed.iter().map(Slug::as_str).collect();
-    let wanted = wanted.join(" ");
+    let undo = ["undo", id.as_str()].into_iter().chain(changed.iter().copied());
+    let retry = ["retry", id.as_str()].into_iter().chain(tasks.iter().map(Slug::as_str)).chain(["--keep-changes"]);
     let (have, their) = if changed.len() == 1 { ("has", "its") } else { ("have", "their") };
     Refusal::usage(
         format!("{} {have} changed files, and the retry would do this again", one_line(&changed.join(", "), 300)),
-        format!(
-            "revert {their} changes first: callsheet undo {id} {}; or leave them in the files: callsheet retry {id} {wanted} --keep-changes",
-            changed.join(" ")
-        ),
+        Advice::command(format!("revert {their} changes first"), undo).or("or leave them in the files", retry),
     )
 }
 
@@ -135,8 +133,8 @@ fn refusal_of_part(preview: &Run, slug: &Slug, state: Option<State>, wish: Steer
         let around = preview.names_around(slug);
         let item = around.iter().find(|name| with(preview, wish.event(name)).is_some());
         let advice = match item {
-            Some(item) => format!("remove what it is a part of: callsheet drop {id} {item}"),
-            None => format!("inspect the run: callsheet show {id}"),
+            Some(item) => Advice::command("remove what it is a part of", ["drop", id.as_str(), item.as_str()]),
+            None => inspect(id),
         };
         let what = format!("{slug} can't be removed: only failed items of a list can be");
         return Refusal::usage(what, advice);
@@ -144,20 +142,15 @@ fn refusal_of_part(preview: &Run, slug: &Slug, state: Option<State>, wish: Steer
     if state.is_some_and(State::is_ended) {
         Refusal::usage(
             format!("can't retry {slug} alone: what requested it has used its result already, or is using it"),
-            format!(
-                "inspect the run: callsheet show {id}; retry what requested it, or all that failed: callsheet retry {id}"
-            ),
+            inspect(id).or("retry what requested it, or all that failed", ["retry", id.as_str()]),
         )
     } else {
-        Refusal::usage(
-            format!("{slug} has not ended, so there is nothing to retry"),
-            format!("inspect the run: callsheet show {id}"),
-        )
+        Refusal::usage(format!("{slug} has not ended, so there is nothing to retry"), inspect(id))
     }
 }
 
 fn nothing_failed(id: &RunId) -> Refusal {
-    Refusal::usage(format!("no task of run {id} failed"), format!("inspect the run: callsheet show {id}"))
+    Refusal::usage(format!("no task of run {id} failed"), inspect(id))
 }
 
 fn unknown_of(run: &Run, id: &RunId, slug: &str) -> Refusal {
@@ -165,13 +158,18 @@ fn unknown_of(run: &Run, id: &RunId, slug: &str) -> Refusal {
         Some(_) => run.operators().iter().map(|op| op.id.as_str()).collect(),
         None => run.tasks().map(|task| task.task.slug.as_str()).collect(),
     };
-    unknown(id, slug, &names)
+    unknown_task(id, slug, &names)
 }
 
-pub(super) fn unknown(id: &RunId, slug: &str, names: &[&str]) -> Refusal {
+/// A refusal of a name that no task has, with the names that may be meant, or else those that there are.
+pub fn unknown_task(id: &RunId, slug: &str, names: &[&str]) -> Refusal {
     let near = fuzzy::did_you_mean(slug, names.iter().copied());
-    let has = || format!("it has: {}", one_line(&names.join(", "), 600));
-    Refusal::usage(format!("run {id} has no task {slug}"), if near.is_empty() { has() } else { near })
+    let advice = match (near.is_empty(), names.is_empty()) {
+        (false, _) => near,
+        (true, true) => "it has no tasks yet".to_owned(),
+        (true, false) => format!("it has: {}", one_line(&names.join(", "), 600)),
+    };
+    Refusal::usage(format!("run {id} has no task {}", one_line(slug, 64)), advice)
 }
 
 fn with(run: &Run, event: Event) -> Option<Run> {
@@ -186,25 +184,27 @@ fn refusal(slug: &Slug, state: State, wish: SteerAction, id: &RunId) -> Refusal 
     let (what, advice) = match (wish, state) {
         (SteerAction::Retry, State::Done) => (
             format!("{slug} can't be done again now, because a task that reads its result is running"),
-            format!("wait for that task, or stop the run first: callsheet cancel {id}"),
+            Advice::command("wait for that task, or stop the run first", ["cancel", id.as_str()]),
         ),
-        (SteerAction::Drop, State::Done) => {
-            (format!("{slug} is done; you cannot drop it"), format!("revert its changes: callsheet undo {id}"))
-        }
-        (_, State::Dropped) => {
-            (format!("{slug} is not in the plan any more"), format!("bring it back: callsheet retry {id} {slug}"))
-        }
+        (SteerAction::Drop, State::Done) => (
+            format!("{slug} is done; you cannot drop it"),
+            Advice::command("revert its changes", ["undo", id.as_str()]),
+        ),
+        (_, State::Dropped) => (
+            format!("{slug} is not in the plan any more"),
+            Advice::command("bring it back", ["retry", id.as_str(), slug.as_str()]),
+        ),
         (SteerAction::Retry, _) => (
             format!("{slug} has not ended ({word}), so there is nothing to retry"),
-            format!("resume the run: callsheet resume {id}"),
+            Advice::command("resume the run", ["resume", id.as_str()]),
         ),
         (SteerAction::Drop, State::Running) => (
             format!("{slug} is running, and you cannot drop a running task"),
-            format!("stop the run first: callsheet cancel {id}"),
+            Advice::command("stop the run first", ["cancel", id.as_str()]),
         ),
         (SteerAction::Drop, _) => (
             format!("{slug} has ended ({word}), so there is nothing to drop"),
-            format!("retry it: callsheet retry {id} {slug}"),
+            Advice::command("retry it", ["retry", id.as_str(), slug.as_str()]),
         ),
     };
     Refusal::usage(what, advice)

@@ -8,7 +8,7 @@ use callsheet_core::run::Run;
 use callsheet_runtime::driver::{Undone, undo as take_back};
 use callsheet_runtime::ports::Asked;
 
-use super::tasks::unknown;
+use super::tasks::unknown_task;
 use super::{Ordered, recorded};
 use crate::command::Receipt;
 use crate::refusal::Refusal;
@@ -26,7 +26,7 @@ pub(super) fn undo(runs: &Ordered<'_>, id: &RunId, tasks: &[String]) -> Result<R
     let undone = match store.hosting() {
         Some(hosting) => hosting.ask(id, Asked::Undo { tasks: of }, None)?.undone.unwrap_or_default(),
         None => take_back(&store, runs.host.project(), &runs.host.store_folder(), id, of.as_ref(), &|_| ())
-            .map_err(|fault| Refusal::of_drive(&fault, id, &format!("callsheet resume {id}")))?,
+            .map_err(|fault| Refusal::of_drive(&fault, id))?,
     };
     let words = undo_lines(&undone, id.as_str()).join("; ");
     Ok(Receipt { undone: Some(undone), ..Receipt::done(id, words) })
@@ -39,7 +39,7 @@ fn named(run: &Run, id: &RunId, names: &[String]) -> Result<BTreeSet<Slug>, Refu
         let slug = Slug::new(name.clone());
         if run.state_of(&slug).is_none() {
             let all = run.all_tasks().map(|task| task.task.slug.as_str());
-            return Err(unknown(id, name, &all.collect::<Vec<_>>()));
+            return Err(unknown_task(id, name, &all.collect::<Vec<_>>()));
         }
         tasks.extend(run.tasks_within(&slug));
     }
@@ -53,7 +53,8 @@ pub fn undo_lines(undone: &Undone, run: &str) -> Vec<String> {
     let kept = undone.kept.iter().map(|(path, task)| {
         format!("kept {path}: the changes of {task} can only be reverted in all its files together")
     });
-    let refused = undone.refused.iter().map(ToString::to_string);
+    // What is wrong names the file already.
+    let refused = undone.refused.iter().map(|issue| format!("{}; {}", issue.what, issue.todo));
     let nothing = (*undone == Undone::default()).then(|| format!("run {run} has no changes to revert"));
     restored.chain(deleted).chain(kept).chain(refused).chain(nothing).collect()
 }

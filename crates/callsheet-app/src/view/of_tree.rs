@@ -96,6 +96,11 @@ impl RunView {
         !self.run.failed().is_empty()
     }
 
+    /// Whether the task that contains this part of a template began again without it.
+    pub fn is_former(&self, part: &Slug) -> bool {
+        self.run.operators().get(part).is_some_and(callsheet_core::run::NodeInstance::is_former)
+    }
+
     /// The names of all its started tasks, and of the tasks that tasks of a list call.
     pub fn names_of_tree(&self) -> impl Iterator<Item = &Slug> {
         self.run.operators().iter().map(|op| &op.id)

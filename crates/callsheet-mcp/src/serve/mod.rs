@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use callsheet_app::{
-    Arrival, Cursor, NewRun, Order, Refusal, RunCommand, RunControl, RunStarter, RunView, Started, settled,
+    AdviceStep, Arrival, Cursor, NewRun, Order, Refusal, RunCommand, RunControl, RunStarter, RunView, Started, settled,
 };
 use callsheet_core::nouns::RunId;
 use callsheet_core::record::{AnsweredBy, Outcome};
@@ -268,9 +268,38 @@ fn shown(value: &Value) -> serde_json::Result<Value> {
     serde_json::from_str(Shown::json(&value.to_string()).as_str())
 }
 
+/// Tools that do what a command of a person does, when the command names at most a run.
+const TOOLS: [(&str, &str); 7] = [
+    ("run", "run"),
+    ("runs", "runs"),
+    ("show", "status"),
+    ("resume", "resume"),
+    ("cancel", "cancel"),
+    ("approve", "approve"),
+    ("deny", "approve"),
+];
+
 fn words(refusal: Refusal) -> String {
     let Refusal { what, advice, .. } = refusal;
-    if advice.is_empty() { what } else { format!("{what}. {advice}") }
+    let steps: Vec<String> = advice.steps().iter().map(advised).collect();
+    if steps.is_empty() { what } else { format!("{what}. {}", steps.join("; ")) }
+}
+
+/// A step of advice for the program: with its own tool, or else as something that the person can do.
+fn advised(step: &AdviceStep) -> String {
+    let AdviceStep { text, command } = step;
+    let tool = match command.as_slice() {
+        [] => return text.clone(),
+        [word] | [word, _] => TOOLS.iter().find(|(known, _)| known == word),
+        _ => None,
+    };
+    match tool {
+        Some((_, tool)) => say("serve-advice-tool", &[("text", text), ("tool", tool)]),
+        None => {
+            let command = step.command_line("callsheet");
+            say("serve-advice-person", &[("text", text), ("command", &command)])
+        }
+    }
 }
 
 fn given<T: for<'a> Deserialize<'a>>(arguments: Value) -> Result<T, String> {
@@ -365,5 +394,20 @@ impl ServerHandler for RunServer {
             Err(words) => CallToolResult::error(vec![ContentBlock::text(Shown::text(&words).as_str())]),
         };
         Ok(CallToolResponse::Complete(result))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use callsheet_app::Advice;
+
+    use super::*;
+
+    #[test]
+    fn advice_names_tools_and_what_only_a_person_can_do() {
+        let advice = Advice::command("look at it", ["show", "r1"]).or("revert it", ["undo", "r1", "a"]).and("or wait");
+        let told = words(Refusal::usage("it has ended", advice));
+        let person = "revert it: callsheet undo r1 a (only the person can do this, in a terminal)";
+        assert_eq!(told, format!("it has ended. look at it: the tool `status`; {person}; or wait"));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callsheet_app::RunView;
+use callsheet_app::{InputOffer, RunView, TemplateOffer};
 use callsheet_core::record::Outcome;
 use callsheet_runtime::ports::{GateView, RunSummary};
 use rmcp::handler::server::common::schema_for_output;
@@ -223,12 +223,33 @@ pub(super) struct TemplateList {
 pub(super) struct TemplateLine {
     /// The name of the template.
     name: String,
-    /// Its inputs and its purpose.
+    /// Its purpose.
     about: String,
+    /// The values that it takes, in order.
+    inputs: Vec<InputLine>,
+}
+
+/// A value that a template takes.
+#[derive(Serialize, JsonSchema)]
+struct InputLine {
+    /// The name of the value.
+    name: String,
+    /// The type of the value.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// What the value is. May be empty.
+    about: String,
+    /// Whether a run without this value is refused.
+    required: bool,
+    /// The value if none is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default: Option<String>,
 }
 
 impl TemplateLine {
-    pub fn of((name, about): (String, String)) -> Self {
-        Self { name, about }
+    pub fn of(TemplateOffer { name, about, inputs }: TemplateOffer) -> Self {
+        let input =
+            |InputOffer { name, kind, about, required, default }| InputLine { name, kind, about, required, default };
+        Self { name, about, inputs: inputs.into_iter().map(input).collect() }
     }
 }

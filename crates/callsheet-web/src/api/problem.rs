@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use callsheet_app::{Kind, Refusal};
+use callsheet_app::{Advice, AdviceStep, Kind, Refusal};
 use callsheet_runtime::shown::Shown;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -67,6 +67,17 @@ pub(super) enum Fault {
     Server,
 }
 
+/// One thing to do about a problem.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(super) struct Step {
+    /// What it is.
+    text: String,
+    /// The arguments with which a person does it on the command line, such as `["show", "20260301"]`. Absent if no
+    /// command does.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    command: Vec<String>,
+}
+
 /// Why a request was refused (RFC 9457).
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(super) struct Problem {
@@ -85,12 +96,18 @@ pub(super) struct Problem {
     fault: Fault,
     /// Whether the same request may succeed later.
     retry: bool,
-    /// What to do. May be empty.
-    advice: String,
+    /// What to do, in steps.
+    advice: Vec<Step>,
+}
+
+impl Step {
+    fn of(step: &AdviceStep) -> Self {
+        Self { text: step.text.clone(), command: step.command.clone() }
+    }
 }
 
 impl Problem {
-    pub fn new(code: Code, detail: impl Into<String>, advice: impl Into<String>) -> Self {
+    pub fn new(code: Code, detail: impl Into<String>, advice: impl Into<Advice>) -> Self {
         let status = code.status();
         let fault = if status.is_server_error() { Fault::Server } else { Fault::Client };
         Self {
@@ -101,7 +118,7 @@ impl Problem {
             code,
             fault,
             retry: matches!(code, Code::Busy | Code::Failed),
-            advice: advice.into(),
+            advice: advice.into().steps().iter().map(Step::of).collect(),
         }
     }
 
@@ -130,5 +147,18 @@ impl IntoResponse for Problem {
             response.headers_mut().insert(axum::http::header::WWW_AUTHENTICATE, value);
         }
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_is_steps_with_commands() {
+        let advice = Advice::command("inspect it", ["show", "r1"]).and("or wait");
+        let problem = Problem::from(Refusal::usage("it has ended", advice));
+        let wanted = serde_json::json!([{ "text": "inspect it", "command": ["show", "r1"] }, { "text": "or wait" }]);
+        assert_eq!(serde_json::json!(problem)["advice"], wanted);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use callsheet_app::{NewRun, RunView, TaskRun, result_of_tree};
+use callsheet_app::{Advice, InputOffer, NewRun, RunView, TaskRun, TemplateOffer, result_of_tree};
 use callsheet_core::nouns::{BlobId, RunId};
 use callsheet_runtime::ports::RunSummary;
 use callsheet_runtime::shown::mask_bytes;
@@ -165,8 +165,39 @@ fn new_run(body: StartBody) -> Result<NewRun, Problem> {
 pub(super) struct TemplateLine {
     /// The name of the template.
     name: String,
-    /// The inputs and the purpose of the template.
+    /// The purpose of the template.
     about: String,
+    /// The values that it takes, in order.
+    inputs: Vec<InputLine>,
+}
+
+/// A value that a template takes.
+#[derive(Serialize, ToSchema)]
+pub(super) struct InputLine {
+    /// The name of the value.
+    name: String,
+    /// The type of the value: `string`, `number`, `boolean`, `object`, `array`, `string[]` or `any`.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// What the value is. May be empty.
+    about: String,
+    /// Whether a run without this value is refused.
+    required: bool,
+    /// The value if none is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default: Option<String>,
+}
+
+impl TemplateLine {
+    fn of(TemplateOffer { name, about, inputs }: TemplateOffer) -> Self {
+        Self { name, about, inputs: inputs.into_iter().map(InputLine::of).collect() }
+    }
+}
+
+impl InputLine {
+    fn of(InputOffer { name, kind, about, required, default }: InputOffer) -> Self {
+        Self { name, kind, about, required, default }
+    }
 }
 
 /// Lists templates.
@@ -175,7 +206,7 @@ pub(super) struct TemplateLine {
 pub(super) async fn templates(State(api): Shared, _: Looking) -> Answered<Vec<TemplateLine>> {
     blocking(&api, |api| {
         let templates = api.starter.templates()?.into_iter();
-        Ok(Answer::ok(templates.map(|(name, about)| TemplateLine { name, about }).collect()))
+        Ok(Answer::ok(templates.map(TemplateLine::of).collect()))
     })
     .await
 }
@@ -265,7 +296,7 @@ pub(super) fn with_run<T>(
     let known = api.record.folded(&summary.run)?;
     let known = locked(&known);
     if let Some(broken) = &known.folded.broken {
-        return Err(Problem::new(Code::Failed, broken.clone(), "callsheet doctor checks the record"));
+        return Err(Problem::new(Code::Failed, broken.clone(), Advice::command("check the record", ["doctor"])));
     }
     see(&summary, &known.folded.run)
 }
@@ -337,7 +368,7 @@ pub(super) async fn blob(State(api): Shared, _: Looking, At(hash): At<String>) -
     let bytes = blocking(&api, move |api| api.runs.blob(&BlobId::new(hash)).map_err(|_| none())).await?;
     if bytes.len() > limits::BLOB {
         let what = format!("this text has {} bytes; the limit is {}", bytes.len(), limits::BLOB);
-        return Err(Problem::new(Code::TooLarge, what, "callsheet show prints it"));
+        return Err(Problem::new(Code::TooLarge, what, Advice::command("print it", ["show"])));
     }
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], Drawn::bytes(&mask_bytes(&bytes))).into_response())
 }

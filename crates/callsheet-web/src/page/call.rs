@@ -39,8 +39,7 @@ pub(crate) fn page(page: &RunPage<'_>, call: &CallRecord) -> Result<Markup, Refu
 
 /// The call, for a page or a part of a page.
 pub(crate) fn part(page: &RunPage<'_>, call: &CallRecord) -> Result<Markup, Refusal> {
-    let unreadable =
-        |error: serde_json::Error| Refusal::internal(format!("can't read the recorded call: {error}"), String::new());
+    let unreadable = |error: serde_json::Error| Refusal::internal(format!("can't read the recorded call: {error}"), "");
     let prompt: PromptRecord = serde_json::from_str(&blob(page, &call.prompt)?).map_err(unreadable)?;
     let reply: ModelReply = serde_json::from_str(&blob(page, &call.reply)?).map_err(unreadable)?;
     Ok(html! {

@@ -75,7 +75,7 @@ pub(crate) fn refused(visit: &Visit, refusal: &Refusal) -> Markup {
         section.empty {
             h1 { "This page is not available" }
             p { (readable(&refusal.what)) "." }
-            @if !refusal.advice.is_empty() { p.soft { (readable(&refusal.advice)) } }
+            @if !refusal.advice.is_empty() { p.soft { (readable(&refusal.advice.to_string())) } }
             p { a.button href="./" { "All runs" } }
         }
     })

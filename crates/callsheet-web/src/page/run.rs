@@ -310,7 +310,7 @@ pub(crate) fn told(said: &Result<String, Refusal>) -> Markup {
             Err(refusal) => {
                 div.notice.bad role="alert" {
                     strong { span aria-hidden="true" { "✗ " } "Not done. " } (readable(&refusal.what))
-                    @if !refusal.advice.is_empty() { p { (readable(&refusal.advice)) } }
+                    @if !refusal.advice.is_empty() { p { (readable(&refusal.advice.to_string())) } }
                 }
             }
         }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode, header};
-use callsheet_app::{NewRun, Refusal, RunControl, RunStarter};
+use callsheet_app::{InputOffer, NewRun, Refusal, RunControl, RunStarter, TemplateOffer};
 use callsheet_core::nouns::{BlobId, RunId};
 use callsheet_web::{Client, ClientRight, Clients, KnownClient, PREFIX, api, openapi};
 use serde_json::{Value, json};
@@ -25,8 +25,16 @@ impl RunStarter for TestStarter {
         Ok(RunId::new(format!("run-{}", started.len())))
     }
 
-    fn templates(&self) -> Result<Vec<(String, String)>, Refusal> {
-        Ok(vec![("sum_up".to_owned(), "(text) Sums up.".to_owned())])
+    fn templates(&self) -> Result<Vec<TemplateOffer>, Refusal> {
+        let input = |name: &str, default: Option<&str>| InputOffer {
+            name: name.to_owned(),
+            kind: "string",
+            about: "A text.".to_owned(),
+            required: default.is_none(),
+            default: default.map(str::to_owned),
+        };
+        let inputs = vec![input("text", None), input("tone", Some("dry"))];
+        Ok(vec![TemplateOffer { name: "sum_up".to_owned(), about: "Sums up.".to_owned(), inputs }])
     }
 }
 
@@ -171,6 +179,18 @@ async fn a_key_starts_one_run_and_values_of_templates_keep_their_types() {
     let values = [("text", "@x"), ("list:", r#"["@y",2]"#)].map(|(name, value)| (name.to_owned(), value.to_owned()));
     let expected = NewRun::Template { name: "sum_up".to_owned(), values: values.into() };
     assert_eq!(*served.starter.0.lock().unwrap(), [expected]);
+}
+
+#[tokio::test]
+async fn templates_are_listed_with_their_typed_inputs() {
+    let served = Served::of(&driven());
+    let (status, text) = served.with("look", "GET", "/templates", "").await;
+    let listed: Value = serde_json::from_str(&text).unwrap();
+    let inputs = json!([
+        {"name": "text", "type": "string", "about": "A text.", "required": true},
+        {"name": "tone", "type": "string", "about": "A text.", "required": false, "default": "dry"},
+    ]);
+    assert_eq!((status, listed), (StatusCode::OK, json!([{"name": "sum_up", "about": "Sums up.", "inputs": inputs}])));
 }
 
 #[tokio::test]

@@ -219,6 +219,8 @@ pub struct Taken<'a> {
     pub kind: ValueType,
     /// Whether a call without it is an error.
     pub required: bool,
+    /// The value if none is given.
+    pub default: Option<&'a str>,
     /// A description for planners.
     pub meaning: &'a str,
 }
@@ -236,6 +238,7 @@ impl Template {
                 name: &param.name,
                 kind: param.kind,
                 required: param.required && param.default.is_none(),
+                default: param.default.as_deref(),
                 meaning: param.meaning.trim(),
             });
             return taken.collect();
@@ -245,6 +248,7 @@ impl Template {
             name: &input.name,
             kind: ValueType::Any,
             required: input.required && input.default.is_none(),
+            default: input.default.as_deref(),
             meaning: "",
         });
         taken.collect()

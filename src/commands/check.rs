@@ -26,7 +26,12 @@ const NEAR: [RepairCode; 3] = [RepairCode::SkillNear, RepairCode::ToolNear, Repa
 
 /// Whether a person is told of repairs of this kind.
 pub(super) fn is_told(code: RepairCode) -> bool {
-    code == RepairCode::ItemDone || NEAR.contains(&code)
+    code == RepairCode::ItemDone || is_near(code)
+}
+
+/// Whether repairs of this kind correct a misspelt name.
+pub(super) fn is_near(code: RepairCode) -> bool {
+    NEAR.contains(&code)
 }
 
 /// Checks a sheet, with the request for it. `--json` prints the issues of spec 4.8, with the additional keys `file`,
@@ -122,15 +127,22 @@ fn column(text: &str, issue: &Issue) -> usize {
     place(text, issue).0
 }
 
+/// The byte and the text of a line that an issue is about: the link or call that it names, or else a word that its text
+/// quotes.
+pub(super) fn written_at<'a>(line: &'a str, issue: &Issue) -> Option<(usize, &'a str)> {
+    let quoted = issue.what.split('"').skip(1).step_by(2);
+    let mut named = issue.place.item.iter().map(String::as_str).chain(quoted).filter(|word| !word.is_empty());
+    named.find_map(|word| line.find(word).and_then(|at| Some((at, line.get(at..at.checked_add(word.len())?)?))))
+}
+
 /// The column and the number of characters of an issue: the link or call that it names, or else a word that its text
 /// quotes, or else its label, or else the whole line without outer blanks.
 pub(super) fn place(text: &str, issue: &Issue) -> (usize, usize) {
     let number = usize::try_from(issue.place.span.first).unwrap_or(usize::MAX).saturating_sub(1);
     let Some(line) = text.lines().nth(number) else { return (1, 0) };
-    let quoted = issue.what.split('"').skip(1).step_by(2);
-    let named = issue.place.item.iter().map(String::as_str).chain(quoted).chain(issue.place.key.as_deref());
-    let found = named.filter(|word| !word.is_empty()).find_map(|word| Some((line.find(word)?, word)));
-    let (at, word) = found.unwrap_or_else(|| (line.len() - line.trim_start().len(), line.trim()));
+    let label = || issue.place.key.as_deref().and_then(|key| Some((line.find(key)?, key)));
+    let (at, word) =
+        written_at(line, issue).or_else(label).unwrap_or_else(|| (line.len() - line.trim_start().len(), line.trim()));
     (line.get(..at).map_or(0, |before| before.chars().count()) + 1, word.chars().count())
 }
 

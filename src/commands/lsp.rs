@@ -10,7 +10,7 @@ use callsheet_core::template as tree;
 use callsheet_format::reply::{is_checklist, is_keyed};
 use callsheet_format::skill::{SkillContext, SkillFile, SkillSeverity, read_skill};
 use callsheet_format::template::read_text;
-use callsheet_lsp::{Entry, Finding, Kind, Project, Weight};
+use callsheet_lsp::{Definition, Entry, Finding, Kind, Named, Project, Weight};
 use callsheet_runtime::ports::{Observer, Signal, Store};
 use callsheet_runtime::references::{parts_of, project_files, shown_alone};
 use callsheet_runtime::services::Services;
@@ -24,6 +24,7 @@ use crate::library::known;
 use crate::setup::{Setup, config_failure};
 use crate::wiring::{template_dirs, without_model};
 
+use super::lsp_fixes;
 use super::skill::tool_specs;
 
 /// Words in the name of a file that mark a checklist as one for Callsheet, rather than a person's private list.
@@ -45,10 +46,10 @@ impl Observer for Unheard {
     fn see(&self, _: &Signal<'_>) {}
 }
 
-struct Host<'a> {
-    setup: &'a Setup,
-    services: Services,
-    settings: Settings,
+pub(super) struct Host<'a> {
+    pub(super) setup: &'a Setup,
+    pub(super) services: Services,
+    pub(super) settings: Settings,
 }
 
 impl Host<'_> {
@@ -65,6 +66,7 @@ impl Host<'_> {
                 message: words(&issue.what, &issue.todo, &issue.allowed),
                 start: (line, columns(column)),
                 end: (line, columns(column.saturating_add(characters))),
+                fixes: lsp_fixes::of_sheet(text, issue),
             }
         };
         let told = reading.repairs.iter().filter(|repair| super::check::is_told(repair.code));
@@ -74,6 +76,7 @@ impl Host<'_> {
             message: super::check::repair_words(repair),
             start: (repair.span.first, 1),
             end: (repair.span.first, u32::MAX),
+            fixes: lsp_fixes::of_repair(text, repair),
         });
         reading.issues.iter().map(of_issue).chain(notes).collect()
     }
@@ -95,6 +98,7 @@ impl Host<'_> {
             message: words(&issue.message, &issue.advice, &[]),
             start: (issue.line, issue.column),
             end: (issue.line, u32::MAX),
+            fixes: Vec::new(),
         };
         issues.into_iter().map(of_issue).collect()
     }
@@ -112,6 +116,7 @@ impl Host<'_> {
             message: words(&issue.message, &issue.advice, &issue.expected),
             start: (issue.line, issue.column),
             end: (issue.end_line, issue.end_column),
+            fixes: lsp_fixes::of_template(text, &issue),
         };
         issues.into_iter().map(of_issue).collect()
     }
@@ -190,6 +195,15 @@ impl Project for Host<'_> {
                 format!("about {} tokens{whole}\n\n{}", block.tokens, block.text)
             }
             Err(why) => why,
+        }
+    }
+
+    fn defined(&self, file: &Path, text: &str, named: Named<'_>) -> Option<Definition> {
+        match named {
+            Named::Skill(name) => self.skill_file(name),
+            Named::Target(target) => self.target(target),
+            Named::Value(inside, byte) => Self::value(file, text, inside, byte),
+            Named::Call(byte) => self.called(file, text, byte),
         }
     }
 

@@ -33,6 +33,10 @@ mod lines;
 mod login;
 #[cfg(feature = "lsp")]
 mod lsp;
+#[cfg(feature = "lsp")]
+mod lsp_defined;
+#[cfg(feature = "lsp")]
+mod lsp_fixes;
 mod man;
 #[cfg(feature = "mcp")]
 mod mcp;

@@ -26,7 +26,7 @@ use crate::wiring::outline;
 use super::drive::{Front, ask_to_begin, drive_failure, prepare, to_the_end};
 use super::run::switch;
 use super::template::list_templates;
-use super::template_values::{bind_text, check_inputs, check_names, take_value};
+use super::template_values::{bind_text, check_inputs, check_names, take_value, tell_astray};
 use super::tree_needs::unseen;
 
 /// How many issues of a faulty template are shown.
@@ -81,6 +81,7 @@ fn tree(setup: &Setup, arguments: &TemplateRunArgs) -> Result<Tree, Failure> {
     tree.named = named_files(setup, &tree.text)?;
     bind_text(&mut tree);
     check_inputs(setup, &tree)?;
+    tell_astray(&tree);
     Ok(tree)
 }
 

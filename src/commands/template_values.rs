@@ -2,7 +2,8 @@
 
 use callsheet_core::evaluate::input_fault;
 use callsheet_core::record::Tree;
-use callsheet_core::template::{Environment, Path, Template, ValueType, missing_before_run, names_asked};
+use callsheet_core::template::names::astray_in;
+use callsheet_core::template::{Environment, Path, Step, Template, ValueType, missing_before_run, names_asked};
 use callsheet_format::values::ValueForm;
 use serde_json::Value;
 
@@ -146,6 +147,19 @@ pub(super) fn check_inputs(setup: &Setup, tree: &Tree) -> Result<(), Failure> {
         }
     };
     Err(Failure::usage(format!("{}: {what}", tree.entry), usage(setup, entry, &missing_of(tree, entry))))
+}
+
+/// Tells of paths that lead nowhere in the given values, such as a column that a table does not have.
+pub(super) fn tell_astray(tree: &Tree) {
+    let Some(entry) = tree.templates.get(&tree.entry) else { return };
+    for (path, miss, at) in astray_in(entry, &tree.variables) {
+        let Step::Name(name) = &miss.step else { continue };
+        let near = callsheet_core::fuzzy::did_you_mean(name, miss.known.iter().map(String::as_str));
+        let known = if miss.known.is_empty() { miss.from.in_words() } else { miss.known.join(", ") };
+        let (file, place) = (&entry.origin.file, at.place);
+        let what = format!("`{path}`: the given values have no {name}, but {known}. {near}");
+        tell!("warning: {file}:{}:{}: {}", place.line, place.column, one_line(&what, 600));
+    }
 }
 
 /// The usage of a template: its values, with optional ones in brackets.

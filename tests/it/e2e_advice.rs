@@ -41,6 +41,8 @@ fn a_report_with_an_unknown_extension_is_refused() {
 }
 
 /// Commands in advice are for the project that the command named.
+///
+/// covers: 11.23
 #[test]
 fn advice_names_the_project() {
     let garden = TestProject::scripted("[default]\ntext = \"Fine.\"\n");
@@ -87,6 +89,8 @@ fn a_collected_failure_has_a_reason() {
 }
 
 /// A wrong name of a run or a task is answered with the names that may be meant, by every command.
+///
+/// covers: 11.23
 #[test]
 fn a_misspelt_run_or_task_is_answered_with_those_that_may_be_meant() {
     let garden = TestProject::scripted("[default]\ntext = \"Fine.\"\n");

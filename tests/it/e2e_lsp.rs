@@ -158,3 +158,79 @@ fn an_editor_is_served() {
     assert!(editor.child.wait().unwrap().success());
     assert!(!garden.path(".callsheet/runs").exists());
 }
+
+/// covers: 11.20
+#[test]
+fn an_editor_goes_to_what_a_name_means() {
+    let garden = TestProject::bare();
+    let skill = "---\ndescription: Looks.\n---\n# Look\n## Instructions\nLook.\n";
+    garden.plant(".callsheet/skills/look_here.md", skill);
+    garden.plant(".callsheet/templates/count.yaml", "# Counts.\n\ntemplate: count\nabout: Counts\nask: Count.\n");
+    let mut editor = Editor::start(&garden);
+    let goes = |editor: &mut Editor, uri: &str, line: u32, character: u32| {
+        let place = editor.ask("textDocument/definition", &at(uri, line, character));
+        let file = place["uri"].as_str().unwrap_or_default();
+        let name = file.rsplit('/').next().unwrap_or_default().to_owned();
+        (name, place["range"]["start"]["line"].as_u64())
+    };
+    let text = "- [ ] read [who](water.md#who-waters)\n  skill: look_here\n- [ ] tell, after: read\n";
+    let (uri, _) = editor.open(&garden, "todo.md", text);
+    let (file, line) = goes(&mut editor, &uri, 0, 20);
+    let shown = garden.read("water.md");
+    let wanted = shown.lines().position(|line| line.to_lowercase().contains("who waters")).unwrap();
+    assert_eq!((file.as_str(), line), ("water.md", u64::try_from(wanted).ok()));
+    assert_eq!(goes(&mut editor, &uri, 1, 12), ("look_here.md".to_owned(), Some(0)));
+    assert_eq!(goes(&mut editor, &uri, 2, 20), ("todo.md".to_owned(), Some(0)));
+    let template = "template: all\nabout: All\ninputs: {topic: string}\ntasks:\n  - one: {ask: \"On {{topic}}.\"}\n\
+        \x20 - two: {call: count}\n  - last: {ask: \"Of {{one}}.\"}\n";
+    let (uri, found) = editor.open(&garden, ".callsheet/templates/all.yaml", template);
+    assert!(found.iter().all(|one| one["severity"] != 1), "{found:?}");
+    assert_eq!(goes(&mut editor, &uri, 4, 23), ("all.yaml".to_owned(), Some(2)));
+    assert_eq!(goes(&mut editor, &uri, 5, 18), ("count.yaml".to_owned(), Some(2)));
+    assert_eq!(goes(&mut editor, &uri, 6, 24), ("all.yaml".to_owned(), Some(4)));
+}
+
+/// Each correction is applied to the text, and the issue is gone.
+///
+/// covers: 11.20
+#[test]
+fn an_editor_corrects_misspelt_names() {
+    let garden = TestProject::bare();
+    garden.plant(".callsheet/templates/count.yaml", "template: count\nabout: Counts\nask: Count.\n");
+    let mut editor = Editor::start(&garden);
+    let rows = [
+        ("todo.md", "- [ ] read it\n  skill: read_fils\n", "read_files"),
+        ("todo.md", "- [ ] read [who](watr.md)\n", "[who](water.md)"),
+        ("todo.md", "- [ ] read [who](water.md#who-watres)\n", "[who](water.md#who-waters)"),
+        (".callsheet/templates/a.yaml", "template: a\nabout: A\ncall: cuont\n", "call: count"),
+        (".callsheet/templates/a.yaml", "template: a\nabuot: A\nask: Hello.\n", "about: A"),
+        (
+            ".callsheet/templates/a.yaml",
+            "template: a\nabout: A\ninputs: {topic: string}\nask: On {{topci}}.\n",
+            "On {{topic}}",
+        ),
+        (
+            ".callsheet/templates/a.yaml",
+            "template: a\nabout: A\ntasks:\n  - one: {ask: Hello., gives: {name: string}}\n  - two: {ask: \"Of {{one.nmae}}.\"}\n",
+            "{{one.name}}",
+        ),
+    ];
+    for (file, text, wanted) in rows {
+        let (uri, found) = editor.open(&garden, file, text);
+        assert!(!found.is_empty(), "{text}");
+        let end = json!({ "line": 99, "character": 0 });
+        let range = json!({ "start": { "line": 0, "character": 0 }, "end": end });
+        let asked = json!({ "textDocument": { "uri": uri }, "range": range, "context": { "diagnostics": found } });
+        let actions = editor.ask("textDocument/codeAction", &asked);
+        let corrected = |action: &Value| {
+            let edit = &action["edit"]["changes"][&uri][0];
+            let number = |name: &str, part: &str| usize::try_from(edit["range"][name][part].as_u64().unwrap()).unwrap();
+            let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            let (from, to) = (number("start", "character"), number("end", "character"));
+            lines[number("start", "line")].replace_range(from..to, edit["newText"].as_str().unwrap());
+            lines.join("\n")
+        };
+        let texts: Vec<String> = actions.as_array().unwrap().iter().map(corrected).collect();
+        assert!(texts.iter().any(|text| text.contains(wanted)), "{text}: {actions} of {found:?}");
+    }
+}

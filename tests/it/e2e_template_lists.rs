@@ -60,3 +60,18 @@ fn a_run_that_ended_leaves_one_file_of_its_store() {
         .collect();
     assert_eq!(names, ["callsheet.db"]);
 }
+
+/// A template that names a column that its table does not have says which columns there are.
+#[test]
+fn a_missing_column_is_told_with_those_that_exist() {
+    let garden = TestProject::scripted("[default]\ntext = \"Hi.\"\n");
+    let template = "template: greet\nabout: Greet each\ninputs: {people: array}\nreturns: array\neach: person in people\nask: Greet {{person.nmae}}.\n";
+    garden.write(".callsheet/templates/greet.yaml", template);
+    garden.write("people.csv", "name,city\nAna,Rome\n");
+    let ended = garden.call(&["template", "run", "greet", "people:=@people.csv"]);
+    let told =
+        "warning: .callsheet/templates/greet.yaml:6:12: `person.nmae`: the given values have no nmae, but city, name.";
+    assert!(ended.err.contains(told), "{}", ended.err);
+    assert!(ended.err.contains("person has no nmae; it has"), "{}", ended.err);
+    assert!(ended.err.contains("city") && ended.err.contains("Did you mean name?"), "{}", ended.err);
+}

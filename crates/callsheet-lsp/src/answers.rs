@@ -4,16 +4,17 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use ls_types::{
-    CompletionItem, CompletionItemKind, CompletionTextEdit, Diagnostic, DiagnosticSeverity, DocumentSymbol, Hover,
-    HoverContents, MarkupContent, MarkupKind, NumberOrString, Position, PrepareRenameResponse, Range, SymbolKind,
-    TextEdit, Uri, WorkspaceEdit,
+    CodeAction, CodeActionKind, CompletionItem, CompletionItemKind, CompletionTextEdit, Diagnostic, DiagnosticSeverity,
+    DocumentSymbol, Hover, HoverContents, Location, MarkupContent, MarkupKind, NumberOrString, Position,
+    PrepareRenameResponse, Range, SymbolKind, TextEdit, Uri, WorkspaceEdit,
 };
 
 use crate::complete::complete;
 use crate::cursor::tasks;
+use crate::definition::{Found, definition};
 use crate::hover::hover;
 use crate::lines::{Encoding, Lines};
-use crate::project::{Kind, Project, Weight};
+use crate::project::{Finding, Fix, Kind, Project, Weight};
 use crate::rename::{prepare, rename};
 
 /// An open file and how its columns are counted.
@@ -32,24 +33,73 @@ impl View<'_> {
 
     pub(crate) fn diagnostics(&self) -> Vec<Diagnostic> {
         let lines = self.lines();
-        let findings = self.project.check(self.kind, self.file, self.text).into_iter();
-        let severity = |weight| match weight {
+        self.findings().iter().map(|finding| self.diagnostic(&lines, finding)).collect()
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        self.project.check(self.kind, self.file, self.text)
+    }
+
+    fn diagnostic(&self, lines: &Lines<'_>, finding: &Finding) -> Diagnostic {
+        let severity = match finding.weight {
             Weight::Error => DiagnosticSeverity::ERROR,
             Weight::Warning => DiagnosticSeverity::WARNING,
             Weight::Note => DiagnosticSeverity::INFORMATION,
         };
-        let of = |finding: crate::project::Finding| {
-            let (start, end) = (lines.counted(finding.start), lines.counted(finding.end));
-            Diagnostic {
-                range: Range { start, end: end.max(start) },
-                severity: Some(severity(finding.weight)),
-                code: Some(NumberOrString::String(finding.code)),
-                source: Some("callsheet".to_owned()),
-                message: finding.message,
-                ..Diagnostic::default()
+        let (start, end) = (lines.counted(finding.start), lines.counted(finding.end));
+        Diagnostic {
+            range: Range { start, end: end.max(start) },
+            severity: Some(severity),
+            code: Some(NumberOrString::String(finding.code.clone())),
+            source: Some("callsheet".to_owned()),
+            message: finding.message.clone(),
+            ..Diagnostic::default()
+        }
+    }
+
+    /// The corrections of what is wrong in a range.
+    pub(crate) fn actions(&self, uri: &Uri, asked: Range) -> Vec<CodeAction> {
+        let lines = self.lines();
+        let mut actions = Vec::new();
+        for finding in self.findings() {
+            let diagnostic = self.diagnostic(&lines, &finding);
+            if diagnostic.range.end < asked.start || asked.end < diagnostic.range.start {
+                continue;
             }
-        };
-        findings.map(of).collect()
+            let is_preferred = Some(finding.fixes.len() == 1);
+            for Fix { line, column, wrong, right } in &finding.fixes {
+                let length = u32::try_from(wrong.chars().count()).unwrap_or_default();
+                let end = lines.counted((*line, column.saturating_add(length)));
+                let range = Range { start: lines.counted((*line, *column)), end };
+                let edit = TextEdit { range, new_text: right.clone() };
+                actions.push(CodeAction {
+                    title: format!("Replace \"{wrong}\" with \"{right}\""),
+                    kind: Some(CodeActionKind::QUICKFIX),
+                    diagnostics: Some(vec![diagnostic.clone()]),
+                    edit: Some(edit_of(uri.clone(), vec![edit])),
+                    is_preferred,
+                    ..CodeAction::default()
+                });
+            }
+        }
+        actions
+    }
+
+    /// Where the thing at a position is defined.
+    pub(crate) fn definition(&self, uri: &Uri, position: Position) -> Option<Location> {
+        let lines = self.lines();
+        match definition(self.project, (self.kind, self.file, self.text), &lines, lines.place(position))? {
+            Found::Here(line, bytes) => Some(Location { uri: uri.clone(), range: lines.range(line, bytes) }),
+            Found::There(place) if place.file == self.file => {
+                let start = lines.counted((place.line, place.column));
+                Some(Location { uri: uri.clone(), range: Range { start, end: start } })
+            }
+            Found::There(place) => {
+                // The columns of another file are not counted here.
+                let start = Position { line: place.line.saturating_sub(1), character: 0 };
+                Some(Location { uri: Uri::from_file_path(&place.file)?, range: Range { start, end: start } })
+            }
+        }
     }
 
     pub(crate) fn completion(&self, position: Position) -> Vec<CompletionItem> {
@@ -92,8 +142,7 @@ impl View<'_> {
         let edits = rename(self.text, &lines, lines.place(position), to)?;
         let edits = edits.into_iter();
         let edits = edits.map(|(line, bytes, new_text)| TextEdit { range: lines.range(line, bytes), new_text });
-        let changes = HashMap::from([(uri, edits.collect())]);
-        Ok(WorkspaceEdit { changes: Some(changes), ..WorkspaceEdit::default() })
+        Ok(edit_of(uri, edits.collect()))
     }
 
     #[expect(deprecated, reason = "the protocol's type has a field that it no longer wants")]
@@ -119,4 +168,8 @@ impl View<'_> {
         };
         tasks(self.text).into_iter().map(symbol).collect()
     }
+}
+
+fn edit_of(uri: Uri, edits: Vec<TextEdit>) -> WorkspaceEdit {
+    WorkspaceEdit { changes: Some(HashMap::from([(uri, edits)])), ..WorkspaceEdit::default() }
 }

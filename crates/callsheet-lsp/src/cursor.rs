@@ -40,6 +40,13 @@ pub(crate) fn links(line: &str) -> Vec<Link> {
     found
 }
 
+/// The bytes inside the placeholder `{{…}}` that contains a byte of a line.
+pub(crate) fn placeholder(line: &str, byte: usize) -> Option<Range<usize>> {
+    let start = line.get(..byte)?.rfind("{{")?;
+    let end = start + line.get(start..)?.find("}}")?;
+    (byte <= end + 2).then_some(start + 2..end)
+}
+
 /// The bytes of the last construct that is open at the end of `before`: those after its opening mark, if no end follows
 /// the mark.
 pub(crate) fn open<'a>(before: &'a str, mark: &str, ends: &[char]) -> Option<&'a str> {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 
-use crate::cursor::{key, links, producer, tasks};
+use crate::cursor::{key, links, placeholder, producer, tasks};
 use crate::project::{Entry, Kind, Project};
 
 /// Markdown about what is at a byte of a line, and the bytes that it describes.
@@ -13,11 +13,10 @@ pub(crate) fn hover(
     (line, byte): (&str, usize),
 ) -> Option<(String, Range<usize>)> {
     if kind == Kind::Template {
-        let start = line.get(..byte)?.rfind("{{")?;
-        let end = start + line.get(start..)?.find("}}")?;
-        let name = line.get(start + 2..end).filter(|_| byte <= end + 2)?.trim();
+        let inside = placeholder(line, byte)?;
+        let name = line.get(inside.clone())?.trim();
         let entry = project.values(file, text).into_iter().find(|entry| entry.name == name)?;
-        return Some((about(&entry), start..end + 2));
+        return Some((about(&entry), inside.start.saturating_sub(2)..inside.end + 2));
     }
     if kind == Kind::Sheet
         && let Some(link) = links(line).into_iter().find(|link| (link.title.start..=link.target.end).contains(&byte))

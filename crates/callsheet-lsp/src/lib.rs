@@ -1,12 +1,13 @@
 //! A language server for sheets, skills and templates, over stdio. It understands texts. For the content of the project
-//! and the issues of a file, it asks a [`Project`]. It runs nothing and writes nothing: a rename is a proposal to the
-//! editor.
+//! and the issues of a file, it asks a [`Project`]. It runs nothing and writes nothing: renames and corrections are
+//! proposals to the editor.
 //!
 //! No type of the protocol leaves this crate.
 
 mod answers;
 mod complete;
 mod cursor;
+mod definition;
 mod hover;
 mod lines;
 mod project;
@@ -15,5 +16,5 @@ mod server;
 #[cfg(test)]
 mod tests;
 
-pub use project::{Entry, Finding, Kind, Project, Weight};
+pub use project::{Definition, Entry, Finding, Fix, Kind, Named, Project, Weight};
 pub use server::{ServeFault, serve};

@@ -33,6 +33,11 @@ impl<'a> Lines<'a> {
         self.starts.len()
     }
 
+    /// The byte of the text at a byte of a line.
+    pub(crate) fn offset(&self, line: usize, byte: usize) -> usize {
+        self.starts.get(line).map_or(self.text.len(), |start| start.saturating_add(byte))
+    }
+
     /// The line of a position and the byte in it, at most the end of the line.
     pub(crate) fn place(&self, position: Position) -> (usize, usize) {
         let line = usize::try_from(position.line).unwrap_or(usize::MAX);

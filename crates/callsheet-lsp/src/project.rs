@@ -1,6 +1,6 @@
 //! What the server asks of the program.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What kind of file this is to Callsheet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +38,45 @@ pub struct Finding {
     pub start: (u32, u32),
     /// Line and column where it ends.
     pub end: (u32, u32),
+    /// Corrections, of which one would do.
+    pub fixes: Vec<Fix>,
+}
+
+/// A part of a line and the text that would be right there. Lines and columns count as in [`Finding`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fix {
+    /// The line.
+    pub line: u32,
+    /// The first column.
+    pub column: u32,
+    /// The text that stands there.
+    pub wrong: String,
+    /// The text that would be right.
+    pub right: String,
+}
+
+/// What the cursor is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Named<'a> {
+    /// The name of a skill.
+    Skill(&'a str),
+    /// The target of a link.
+    Target(&'a str),
+    /// The inside of a placeholder, and the byte of the cursor in the text.
+    Value(&'a str, usize),
+    /// A byte of a file of templates, which may be in the name of a called template.
+    Call(usize),
+}
+
+/// Where something is defined. The line and the column count as in [`Finding`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Definition {
+    /// The file.
+    pub file: PathBuf,
+    /// The line.
+    pub line: u32,
+    /// The column.
+    pub column: u32,
 }
 
 /// Something that can be named, with a description.
@@ -72,6 +111,9 @@ pub trait Project {
     /// What a prompt would show of a link's target, with an estimate of its tokens, in Markdown. If it would show
     /// nothing, the reason.
     fn shown(&self, target: &str) -> String;
+
+    /// Where something is defined that a file names. `None` if no file defines it.
+    fn defined(&self, file: &Path, text: &str, named: Named<'_>) -> Option<Definition>;
 
     /// The names that a placeholder of a template can use.
     fn values(&self, file: &Path, text: &str) -> Vec<Entry>;

@@ -14,7 +14,7 @@ pub(crate) type Edit = (usize, Range<usize>, String);
 
 /// The task at a position, with the bytes that name it. The position can be in a link, in an `after:`, or in the task's
 /// own name.
-fn at<'a>(
+pub(crate) fn at<'a>(
     lines: &Lines<'_>,
     tasks: &'a [Placed],
     (number, byte): (usize, usize),
@@ -36,7 +36,7 @@ fn at<'a>(
 }
 
 /// The line and bytes where the name of a task is written.
-fn definition(lines: &Lines<'_>, placed: &Placed) -> Option<(usize, Range<usize>)> {
+pub(crate) fn definition(lines: &Lines<'_>, placed: &Placed) -> Option<(usize, Range<usize>)> {
     let name = placed.task.name.as_str();
     for number in placed.lines.clone() {
         let line = lines.get(number);

@@ -7,11 +7,14 @@ use ls_types::notification::{
     DidChangeTextDocument, DidCloseTextDocument, DidOpenTextDocument, DidSaveTextDocument, Notification as _,
     PublishDiagnostics,
 };
-use ls_types::request::{Completion, DocumentSymbolRequest, HoverRequest, PrepareRenameRequest, Rename, Request as _};
+use ls_types::request::{
+    CodeActionRequest, Completion, DocumentSymbolRequest, GotoDefinition, HoverRequest, PrepareRenameRequest, Rename,
+    Request as _,
+};
 use ls_types::{
-    CompletionOptions, HoverProviderCapability, InitializeParams, OneOf, Position, PositionEncodingKind,
-    PublishDiagnosticsParams, RenameOptions, ServerCapabilities, TextDocumentSyncCapability, TextDocumentSyncKind, Uri,
-    WorkDoneProgressOptions,
+    CodeActionKind, CodeActionOptions, CodeActionProviderCapability, CompletionOptions, HoverProviderCapability,
+    InitializeParams, OneOf, Position, PositionEncodingKind, PublishDiagnosticsParams, RenameOptions,
+    ServerCapabilities, TextDocumentSyncCapability, TextDocumentSyncKind, Uri, WorkDoneProgressOptions,
 };
 use lsp_server::{Connection, ErrorCode, Message, Notification, Request, Response};
 use serde_json::{Value, json};
@@ -104,6 +107,11 @@ fn capabilities(encoding: Encoding) -> ServerCapabilities {
             ..CompletionOptions::default()
         }),
         hover_provider: Some(HoverProviderCapability::Simple(true)),
+        definition_provider: Some(OneOf::Left(true)),
+        code_action_provider: Some(CodeActionProviderCapability::Options(CodeActionOptions {
+            code_action_kinds: Some(vec![CodeActionKind::QUICKFIX]),
+            ..CodeActionOptions::default()
+        })),
         rename_provider: Some(OneOf::Right(RenameOptions {
             prepare_provider: Some(true),
             work_done_progress_options: WorkDoneProgressOptions::default(),
@@ -193,6 +201,8 @@ impl Server<'_> {
         let known = [
             Completion::METHOD,
             HoverRequest::METHOD,
+            GotoDefinition::METHOD,
+            CodeActionRequest::METHOD,
             PrepareRenameRequest::METHOD,
             Rename::METHOD,
             DocumentSymbolRequest::METHOD,
@@ -210,6 +220,11 @@ impl Server<'_> {
         match method.as_str() {
             Completion::METHOD => Response::new_ok(id, view.completion(position)),
             HoverRequest::METHOD => Response::new_ok(id, view.hover(position)),
+            GotoDefinition::METHOD => Response::new_ok(id, view.definition(&open.uri, position)),
+            CodeActionRequest::METHOD => {
+                let range = params.get("range").cloned().unwrap_or_default();
+                Response::new_ok(id, view.actions(&open.uri, serde_json::from_value(range).unwrap_or_default()))
+            }
             PrepareRenameRequest::METHOD => Response::new_ok(id, view.prepare_rename(position)),
             DocumentSymbolRequest::METHOD => Response::new_ok(id, view.symbols()),
             _ => {

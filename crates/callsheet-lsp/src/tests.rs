@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::answers::View;
 use crate::lines::{Encoding, Lines};
-use crate::project::{Entry, Finding, Kind, Project, Weight};
+use crate::project::{Definition, Entry, Finding, Fix, Kind, Named, Project, Weight};
 
 /// Reports an issue for each line that contains `wrong`.
 struct Garden;
@@ -38,6 +38,7 @@ impl Project for Garden {
                 message: "it is wrong".to_owned(),
                 start: (number, column),
                 end: (number, column + 5),
+                fixes: vec![Fix { line: number, column, wrong: "wrong".to_owned(), right: "right".to_owned() }],
             })
         });
         wrong.collect()
@@ -61,6 +62,19 @@ impl Project for Garden {
 
     fn shown(&self, target: &str) -> String {
         format!("about 12 tokens of {target}")
+    }
+
+    fn defined(&self, file: &Path, text: &str, named: Named<'_>) -> Option<Definition> {
+        let place = |file: &Path, line| Some(Definition { file: file.to_path_buf(), line, column: 1 });
+        match named {
+            Named::Skill("read_files") => place(Path::new("/garden/skills/read_files.md"), 1),
+            Named::Target("docs/manual.md#ports") => place(Path::new("/garden/docs/manual.md"), 7),
+            Named::Value("fields", _) => place(file, 1),
+            Named::Call(byte) if text.get(byte..).is_some_and(|rest| rest.starts_with("er")) => {
+                place(Path::new("/garden/templates/other.xml"), 3)
+            }
+            _ => None,
+        }
     }
 
     fn values(&self, _: &Path, _: &str) -> Vec<Entry> {
@@ -165,6 +179,45 @@ fn what_stands_behind_a_link_a_skill_and_a_placeholder_is_shown() {
         let said = hover.map(|hover| serde_json::to_value(hover).unwrap()["contents"]["value"].clone());
         assert_eq!(said.unwrap_or_else(|| "".into()), wanted, "{text}");
     }
+}
+
+#[test]
+fn the_definition_of_what_the_cursor_is_on_is_found() {
+    let tasks = "- [ ] **Read Docs** all\n- [ ] look at [them](#read-do|cs-results)\n- [ ] tell\n";
+    let order = "- [ ] **Read Docs** all\n- [ ] tell, after: read d|ocs\n";
+    let rows = [
+        (Kind::Sheet, "- **Skill** read_|files", "file:///garden/skills/read_files.md 0:0"),
+        (Kind::Sheet, "- [x](docs/man|ual.md#ports)", "file:///garden/docs/manual.md 6:0"),
+        (Kind::Sheet, tasks, "file:///garden/work.md 0:8"),
+        (Kind::Sheet, order, "file:///garden/work.md 0:8"),
+        (Kind::Template, "<a>\n{{fie|lds}}</a>", "file:///garden/work.md 0:0"),
+        (Kind::Template, "<call template=\"oth|er\"/>", "file:///garden/templates/other.xml 2:0"),
+        (Kind::Sheet, "- **Skill** no|ne", ""),
+        (Kind::Template, "<a>{{none|}}</a>", ""),
+    ];
+    for (kind, text, wanted) in rows {
+        let (plain, position) = marked(text);
+        let found = view(kind, &plain).definition(&"file:///garden/work.md".parse().unwrap(), position);
+        let told = found.map(|place| {
+            let start = place.range.start;
+            format!("{} {}:{}", serde_json::to_value(place.uri).unwrap().as_str().unwrap(), start.line, start.character)
+        });
+        assert_eq!(told.unwrap_or_default(), wanted, "{text}");
+    }
+}
+
+#[test]
+fn a_correction_replaces_only_what_is_wrong() {
+    let text = "é one\n- [ ] a wrong word\n";
+    let view = view(Kind::Sheet, text);
+    let uri = "file:///garden/work.md".parse().unwrap();
+    let at = |line, character| Position { line, character };
+    let actions = view.actions(&uri, Range { start: at(1, 9), end: at(1, 9) });
+    let edits = actions[0].edit.clone().unwrap().changes.unwrap().into_values().next().unwrap();
+    assert_eq!(edited(text, &edits), "é one\n- [ ] a right word\n");
+    assert_eq!((actions.len(), actions[0].title.as_str()), (1, "Replace \"wrong\" with \"right\""));
+    assert_eq!(actions[0].diagnostics.as_ref().map(Vec::len), Some(1));
+    assert!(view.actions(&uri, Range { start: at(0, 0), end: at(0, 3) }).is_empty());
 }
 
 #[test]
@@ -302,6 +355,15 @@ proptest! {
             if let Some(range) = view.hover(position).and_then(|hover| hover.range) {
                 prop_assert!(inside(range, &text));
             }
+            let uri = "file:///garden/work.md".parse().unwrap();
+            if let Some(place) = view.definition(&uri, position).filter(|place| place.uri == uri) {
+                prop_assert!(inside(place.range, &text));
+            }
+            for action in view.actions(&uri, Range { start: Position::default(), end: position }) {
+                for edit in action.edit.and_then(|edit| edit.changes).unwrap_or_default().into_values().flatten() {
+                    prop_assert!(inside(edit.range, &text), "{:?} in {text:?}", edit);
+                }
+            }
             for found in view.diagnostics() {
                 prop_assert!(inside(found.range, &text));
             }
@@ -319,8 +381,8 @@ proptest! {
 
     /// Edits and requests in any order end in an orderly shutdown.
     #[test]
-    fn any_session_ends_well(steps in proptest::collection::vec((0..6u8, texts(), 0u32..9, 0u32..20), 0..8)) {
-        let methods = ["completion", "hover", "prepareRename", "rename", "documentSymbol"];
+    fn any_session_ends_well(steps in proptest::collection::vec((0..8u8, texts(), 0u32..9, 0u32..20), 0..8)) {
+        let methods = ["completion", "hover", "prepareRename", "rename", "documentSymbol", "definition", "codeAction"];
         let message = |(at, (what, text, line, character)): (usize, (u8, String, u32, u32))| {
             let document = json!({ "uri": "file:///g/a.md", "version": at });
             match methods.get(usize::from(what)) {
@@ -339,7 +401,7 @@ proptest! {
                 ),
             }
         };
-        let asked = steps.iter().filter(|step| step.0 < 5).count();
+        let asked = steps.iter().filter(|step| step.0 < 7).count();
         let heard = session(json!([]), steps.into_iter().enumerate().map(message).collect());
         prop_assert_eq!(heard.iter().filter(|message| !message["id"].is_null()).count(), asked + 2);
     }

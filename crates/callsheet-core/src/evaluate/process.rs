@@ -240,5 +240,6 @@ pub(super) fn unbound(from: &crate::template::PathUse, field: &str, origin: &Ori
         line: from.at.place.line,
         column: from.at.place.column,
         record: None,
+        fields: Vec::new(),
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::nouns::{Budget, PlanPart, Reference, Slug, Target};
-use callsheet_format::sheet::headings;
+use callsheet_format::sheet::{find_heading, headings};
 
 use crate::paths::Workspace;
 
@@ -66,18 +66,31 @@ pub fn shown_alone(target: &Target, disk: Disk<'_>, budget: &Budget) -> Result<B
 
 /// What a link can name in a file: each heading or symbol, with its title, if it has one.
 pub fn parts_of(path: &str, disk: Disk<'_>) -> Vec<(String, String)> {
-    let located = disk.workspace.locate(path).ok();
-    let content = located.and_then(|located| files::read(disk, &located, None).ok());
-    let Some(Content::Text(text)) = content.filter(|content| matches!(content, Content::Text(text) if text.complete))
-    else {
-        return Vec::new();
-    };
-    let content = &text.excerpt.head;
+    let Some(content) = whole_text(path, disk) else { return Vec::new() };
     if is_markdown(path) {
-        return headings(content).into_iter().map(|heading| (heading.slug, heading.title)).collect();
+        return headings(&content).into_iter().map(|heading| (heading.slug, heading.title)).collect();
     }
-    let symbols = disk.outline.outline(path, content).unwrap_or_default();
+    let symbols = disk.outline.outline(path, &content).unwrap_or_default();
     symbols.iter().map(|symbol| (symbol.name(), String::new())).collect()
+}
+
+/// The line, counted from 1, at which a heading or symbol of a file begins.
+pub fn line_of_part(path: &str, part: &str, disk: Disk<'_>) -> Option<u32> {
+    let content = whole_text(path, disk)?;
+    if is_markdown(path) {
+        return find_heading(&headings(&content), part).map(|heading| heading.first);
+    }
+    let symbols = disk.outline.outline(path, &content).unwrap_or_default();
+    symbols.iter().find(|symbol| symbol.name() == part).map(|symbol| symbol.first)
+}
+
+/// The text of a file that is short enough to be read completely.
+fn whole_text(path: &str, disk: Disk<'_>) -> Option<String> {
+    let located = disk.workspace.locate(path).ok()?;
+    match files::read(disk, &located, None).ok()? {
+        Content::Text(text) if text.complete => Some(text.excerpt.head),
+        _ => None,
+    }
 }
 
 /// Paths of the project's files, found by a walk that respects its ignore files.

@@ -22,7 +22,7 @@ mod resolve;
 mod shares;
 mod sources;
 
-pub use alone::{parts_of, project_files, shown_alone};
+pub use alone::{line_of_part, parts_of, project_files, shown_alone};
 pub use answer::{Disk, answer};
 pub use callsheet_format::prompt::{Excerpt, Gap, Shown, cut, line_count, preview};
 pub use files::{document_text, document_too_large};

@@ -94,6 +94,7 @@ fn from_value(
             line: from.at.place.line,
             column: from.at.place.column,
             record: environment.record_of(&from.path),
+            fields: environment.fields_of(&from.path),
         });
         Bound::json(Value::Null, Trust::Author)
     })
@@ -180,6 +181,7 @@ pub(super) fn bind_params(
                 line: origin.spot.place.line,
                 column: origin.spot.place.column,
                 record: None,
+                fields: Vec::new(),
             }),
             None => names.push((param.name.clone(), Some(Bound::json(Value::Null, Trust::Author)))),
         }
@@ -271,6 +273,7 @@ pub fn bind_inputs(
                 line: origin.spot.place.line,
                 column: origin.spot.place.column,
                 record: None,
+                fields: Vec::new(),
             }),
             None => {}
         }

@@ -9,6 +9,9 @@ use serde_json::Value;
 use crate::template::result::{TaskResult, brief, brief_item};
 use crate::template::value::{Path, Step, render};
 
+/// The most fields that a message about a missing one lists.
+const MOST_FIELDS: usize = 30;
+
 /// The origin of a value, most trusted first. A value made from several has the least trusted of their origins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -256,6 +259,17 @@ impl Environment {
     /// For a path that leads nowhere in the value: the path to the field of the same name in the record of the call.
     pub fn record_of(&self, path: &Path) -> Option<String> {
         path.in_record().filter(|record| self.find(record).is_some()).map(|record| record.to_string())
+    }
+
+    /// The fields of the value in which a path leads nowhere. Empty if it has none.
+    pub fn fields_of(&self, path: &Path) -> Vec<String> {
+        let prefixes = (0..path.steps.len()).rev().filter_map(|count| path.steps.get(..count));
+        let mut values =
+            prefixes.filter_map(|steps| self.value(&Path { name: path.name.clone(), steps: steps.to_vec() }));
+        match values.next() {
+            Some(Value::Object(fields)) => fields.keys().take(MOST_FIELDS).cloned().collect(),
+            _ => Vec::new(),
+        }
     }
 
     /// The JSON value of a path.

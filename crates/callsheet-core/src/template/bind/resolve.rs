@@ -81,6 +81,7 @@ pub fn resolve_text(
                     line: at.place.line,
                     column: at.place.column,
                     record: environment.record_of(path),
+                    fields: environment.fields_of(path),
                 }),
             },
         }
@@ -190,6 +191,7 @@ pub fn missing_before_run<'a>(
                 line,
                 column,
                 record: None,
+                fields: Vec::new(),
             });
         }
         let nodes = template.body.walk();

@@ -8,6 +8,8 @@ pub use walk::{Seen, Walk};
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use crate::template::place::Spot;
 use crate::template::shape::{Constant, Miss, Shape};
 use crate::template::tree::{Node, Template};
@@ -231,11 +233,24 @@ pub struct Around<'a> {
     pub called: &'a dyn Fn(&str) -> Option<Called<'a>>,
     /// Finds the text of `schemas/NAME.json` beside the file.
     pub schema: &'a dyn Fn(&str) -> Option<String>,
+    /// The value of a parameter, if the caller has given it already.
+    pub given: &'a dyn Fn(&str) -> Option<&'a Value>,
 }
 
 /// Walks through a template. `outside` knows the names of the caller.
 pub fn walk(template: &Template, outside: Outside<'_>) -> Vec<Found> {
-    walk_in(template, Around { outside, called: &|_| None, schema: &|_| None }).0
+    walk_in(template, Around { outside, called: &|_| None, schema: &|_| None, given: &|_| None }).0
+}
+
+/// The paths of a template that lead nowhere in the values of its parameters, each with its place.
+pub fn astray_in(template: &Template, values: &BTreeMap<String, Value>) -> Vec<(Path, Miss, Spot)> {
+    let given = |name: &str| values.get(name);
+    let around = Around { outside: &|_| true, called: &|_| None, schema: &|_| None, given: &given };
+    let astray = walk_in(template, around).0.into_iter().filter_map(|found| match found {
+        Found::Astray { path, miss, at, .. } => Some((path, *miss, at)),
+        _ => None,
+    });
+    astray.collect()
 }
 
 /// Walks through a template with its surroundings. Also returns what other templates must know of it.

@@ -116,7 +116,8 @@ pub(super) fn template(template: &Template, around: Around<'_>) -> (Vec<Found>, 
     for param in template.params.iter().flatten() {
         // A parameter of type string gets a text, never a result.
         let source = if param.kind == ValueType::String { Source::Plain } else { Source::Perhaps };
-        let shape = Shape::of_type(param.kind).from(source);
+        let given = (around.given)(&param.name).filter(|value| !value.is_null()).map(Shape::of_value);
+        let shape = given.unwrap_or_else(|| Shape::of_type(param.kind).from(source));
         let shape = if param.default.is_none() && !param.required { shape.or_null() } else { shape };
         let seen = Seen { of_caller: Some(param.name.as_str().into()), ..Seen::own(shape) };
         names.declare(&param.name, seen, Some(param.at));

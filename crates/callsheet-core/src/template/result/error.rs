@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::fuzzy;
 use crate::template::issue::Issue;
 
 use super::{ResourceMetrics, SubtaskRequest, TaskResult};
@@ -221,6 +222,23 @@ pub struct Missing {
     /// The path to the field of the same name in the record of the call, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub record: Option<String>,
+    /// The fields that the value has in place of the one that the path names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<String>,
+}
+
+impl Missing {
+    /// What to do about a path that names no field of its value. `None` if the value is missing or has no fields.
+    fn advice(&self) -> Option<String> {
+        let name = &self.name;
+        if let Some(record) = &self.record {
+            return Some(format!("the value has no {name}; for the record of the call write {record}"));
+        }
+        let (value, field) = name.rsplit_once('.').filter(|_| !self.fields.is_empty())?;
+        let near = fuzzy::did_you_mean(field, self.fields.iter().map(String::as_str));
+        let near = if near.is_empty() { near } else { format!(". {near}") };
+        Some(format!("{value} has no {field}; it has {}{near}", self.fields.join(", ")))
+    }
 }
 
 /// A value of a wrong type.
@@ -499,10 +517,8 @@ impl InputFaultDetails {
     pub fn into_error(self) -> TaskError {
         let message = self.message();
         let location = self.place();
-        let advice = match self.missing.iter().find_map(|one| one.record.as_ref().map(|record| (&one.name, record))) {
-            Some((name, record)) => format!("the value has no {name}; for the record of the call write {record}"),
-            None => "pass the missing values, or fix the template".to_owned(),
-        };
+        let advice = self.missing.iter().find_map(Missing::advice);
+        let advice = advice.unwrap_or_else(|| "pass the missing values, or fix the template".to_owned());
         let details = Details { missing: Some(self.missing), invalid: Some(self.invalid), ..Details::default() };
         TaskError {
             kind: ErrorKind::TaskFailure {

@@ -1,7 +1,7 @@
 //! Turns findings about names and values into issues (spec 3).
 
 use callsheet_core::template::names::{Found, Use};
-use callsheet_core::template::{Code, Path, Spot, Template};
+use callsheet_core::template::{Code, Path, Spot, Step, Template};
 
 use crate::template::report::Draft;
 
@@ -23,7 +23,9 @@ pub(super) fn draft_of(template: &Template, found: Found) -> Option<Draft> {
                     "add a parameter, or fix the name",
                 ),
             };
-            let draft = Draft::new(Code::T052, at.span, message).found(&path.to_string()).expected(params);
+            let known: Vec<&str> =
+                if near.is_empty() { params.collect() } else { near.iter().map(String::as_str).collect() };
+            let draft = Draft::new(Code::T052, at.span, message).found(&head(&path)).expected(known);
             draft.advice(advice_for(&near, otherwise))
         }
         Found::Unknown { path, at, near, .. } => {
@@ -37,8 +39,8 @@ pub(super) fn draft_of(template: &Template, found: Found) -> Option<Draft> {
                 ),
                 false => (format!("`{path}` is not a declared input; the caller must bind it"), "add an <input>"),
             };
-            let draft = Draft::new(Code::T508, at.span, message).found(&path.to_string());
-            draft.advice(advice_for(&near, otherwise))
+            let draft = Draft::new(Code::T508, at.span, message).found(&head(&path));
+            draft.expected(near.iter().map(String::as_str)).advice(advice_for(&near, otherwise))
         }
         Found::Untrusted { path, at, way, .. } => {
             let way = way.map(|way| format!(" ({way})")).unwrap_or_default();
@@ -74,7 +76,7 @@ pub(super) fn draft_of(template: &Template, found: Found) -> Option<Draft> {
 fn in_a_condition(template: &Template, path: &Path, at: Spot, near: &[String]) -> Draft {
     let code = if template.is_function() { Code::T052 } else { Code::T515 };
     let message = format!("nothing binds `{path}`, so comparisons with it are false");
-    let draft = Draft::new(code, at.span, message).found(&path.to_string());
+    let draft = Draft::new(code, at.span, message).found(&head(path)).expected(near.iter().map(String::as_str));
     let otherwise = match path.steps.is_empty() {
         true => format!("fix the name, or write \"{path}\" in quotes if it is a text"),
         false => "fix the name".to_owned(),
@@ -91,6 +93,14 @@ fn has_not_run(template: &Template, path: &Path, at: Spot, how: Use) -> Draft {
     };
     let message = format!("`{path}` is used before its task has run{then}");
     Draft::new(code, at.span, message).found(&path.to_string()).advice("use it in a later task")
+}
+
+/// The part of a path that something must bind: a name, or a step.
+fn head(path: &Path) -> String {
+    match path.steps.first() {
+        Some(Step::Name(step)) if path.name == "steps" => format!("steps.{step}"),
+        _ => path.name.clone(),
+    }
 }
 
 /// Whether the path names a result that no step gives.

@@ -39,7 +39,9 @@ pub(super) fn astray(path: &Path, miss: &Miss, at: Spot) -> Draft {
         (true, Some(record)) => format!("for the record of the call write `{record}`"),
         (true, None) => otherwise,
     };
-    let draft = Draft::new(Code::T059, at.span, message).found(&path.to_string());
+    let whole = path.to_string();
+    let found = if let Step::Name(name) = &miss.step { name } else { &whole };
+    let draft = Draft::new(Code::T059, at.span, message).found(found);
     draft.expected(miss.known.iter().map(String::as_str)).advice(advice)
 }
 

@@ -37,7 +37,8 @@ pub(super) fn walk_all(
                 Some((*template, summary))
             };
             let schema = |name: &str| known.schema.and_then(|find| find(&template.origin.file, name));
-            let around = Around { outside: &|name| name == "request", called: &called, schema: &schema };
+            let around =
+                Around { outside: &|name| name == "request", called: &called, schema: &schema, given: &|_| None };
             let (found, summary) = walk_in(template, around);
             let faulty = loading.readings.get(file).is_some_and(|reading| reading.is_faulty(template, false));
             // The result of a template with errors is unknown.

@@ -123,7 +123,9 @@ pub(super) fn first_words(line: &str) -> String {
         name.push_str(if name.is_empty() { "" } else { " " });
         name.extend(word.chars().take(LONGEST));
     }
-    name.trim_end_matches(|c: char| !c.is_alphanumeric()).trim_start_matches(|c: char| !c.is_alphanumeric()).to_owned()
+    // A placeholder at an end is a part of the name.
+    let is_mark = |end: char| move |c: char| !c.is_alphanumeric() && c != end;
+    name.trim_end_matches(is_mark('}')).trim_start_matches(is_mark('{')).to_owned()
 }
 
 /// Determines what an item comes after.

@@ -259,13 +259,12 @@ pub fn gate_text(view: &GateView, colour: bool) -> Words {
         GateKind::BeforeCall { task, .. } => {
             let name = exact.show(task.as_str());
             text.push_str(&match view.also.len() {
-                0 if view.unended.is_some() => format!(
-                    "{name} started another call, which never finished and which this one may repeat, and wants to make \
-                     this call"
-                ),
-                0 if view.again => {
-                    format!("{name} started this call, which never finished, and wants to make it again")
+                0 if view.unended.is_some() => {
+                    format!(
+                        "a call was started and never finished; {name} wants to make this call, which may repeat it"
+                    )
                 }
+                0 if view.again => format!("this call was started and never finished; {name} wants to make it again"),
                 0 => format!("{name} wants to make this call"),
                 more => format!("{name} and {more} more want to make these calls"),
             });

@@ -335,7 +335,7 @@ fn a_killed_script_of_a_template_asks_whether_it_runs_again() {
     garden.write("go", "");
     garden.expect(3, &["resume", "--approval", "never"]);
     let shown = garden.expect(0, &["show"]).out;
-    assert!(shown.contains("slow started this call, which never finished, and wants to make it again"), "{shown}");
+    assert!(shown.contains("this call was started and never finished; slow wants to make it again"), "{shown}");
     // Who says no and has it done again later is asked again.
     garden.expect(5, &["deny", "--resume"]);
     let folder = garden.run_folder();
@@ -367,10 +367,10 @@ fn no_blanket_answer_covers_a_call_that_was_interrupted() {
     garden.write("go", "");
     garden.expect(3, &["resume"]);
     let ended = garden.expect(0, &["approve"]);
-    assert!(ended.err.contains("never finished: two-both-slow"), "{}", ended.err);
+    assert!(ended.err.contains("started and never finished: two-both-slow"), "{}", ended.err);
     garden.expect(3, &["resume", "--headless", "approve"]);
     let ended = garden.expect(2, &["approve", "--all"]);
-    assert!(ended.err.contains("never finished: two-both-slow"), "{}", ended.err);
+    assert!(ended.err.contains("started and never finished: two-both-slow"), "{}", ended.err);
     garden.expect(3, &["resume", "--headless", "two-both-slow", "--approval", "never"]);
     assert_eq!(garden.expect(0, &["approve", "--resume"]).out.trim(), r#"["over\n","beside\n"]"#);
 }
@@ -397,7 +397,7 @@ fn an_interrupted_tool_of_a_handler_is_asked_about_when_it_is_made_again() {
     garden.expect(0, &["grants", "add", "command", "sh"]);
     garden.expect(3, &["resume", "--approval", "never", "--headless", "approve"]);
     let shown = garden.expect(0, &["show"]).out;
-    assert!(shown.contains("started this call, which never finished"), "{shown}");
+    assert!(shown.contains("this call was started and never finished"), "{shown}");
     let ended = garden.expect(2, &["approve", "--always"]);
     assert!(ended.err.contains("a grant can't answer for"), "{}", ended.err);
     garden.follow_text("[[rule]]\nphase = 'execute'\ntext = 'It came.'\n");

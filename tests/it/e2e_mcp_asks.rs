@@ -88,7 +88,7 @@ fn a_call_whose_server_asked_is_interrupted_with_its_process() {
     }
     garden.kill_driver();
     let resumed = garden.expect(3, &["resume"]);
-    assert!(resumed.err.contains("started this call, which never finished"), "{}", resumed.err);
+    assert!(resumed.err.contains("this call was started and never finished"), "{}", resumed.err);
     assert_eq!(calls(&garden), 1, "it is not known what the call did, so it is not made again");
 }
 

@@ -135,7 +135,7 @@ fn c34_a_writing_script_that_the_time_of_the_run_cuts_is_not_started_again() {
     garden.write("go", "");
     let ended = garden.expect(3, &["resume", "--set", "limits.run_timeout_seconds=500", "--headless", "stop"]);
     assert!(
-        ended.err.contains("tell started this call, which never finished, and wants to make it again"),
+        ended.err.contains("this call was started and never finished; tell wants to make it again"),
         "{}",
         ended.err
     );

@@ -1,5 +1,6 @@
 //! Answers the gates of a run.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use callsheet_core::evaluate::SCRIPT;
@@ -227,19 +228,24 @@ impl Asked {
         let alone = self.open.len() == 1 && !later;
         let named = |gate: &Gate| asked_about(gate).all(|task| tasks.iter().any(|name| name == task.as_str()));
         let is_left_out = |gate: &Gate| self.run.needs_own_answer(gate) && !alone && !named(gate);
-        let left_out: Vec<&str> = chosen
-            .iter()
-            .filter(|(gate, _)| is_left_out(gate))
-            .flat_map(|(gate, _)| asked_about(gate))
-            .map(Slug::as_str)
+        let names = |again: bool| {
+            let of = chosen.iter().map(|(gate, _)| *gate).filter(|gate| is_left_out(gate));
+            let of = of.filter(|gate| self.run.asks_again(gate) == again);
+            of.flat_map(asked_about).map(Slug::as_str).collect::<BTreeSet<&str>>()
+        };
+        let (interrupted, unconfined) = (names(true), names(false));
+        let kinds = [("started and never finished", &interrupted), ("this machine cannot confine", &unconfined)];
+        let named = kinds.into_iter().filter(|(_, names)| !names.is_empty());
+        let what: Vec<String> = named
+            .map(|(why, names)| format!("{why}: {}", names.iter().copied().collect::<Vec<_>>().join(" ")))
             .collect();
-        if left_out.is_empty() {
+        if what.is_empty() {
             return Ok(chosen);
         }
-        let what = format!("started and never finished: {}", left_out.join(" "));
+        let what = what.join("; ");
         let advice = Advice::command(
-            "to run again, name each of them",
-            ["approve", self.found.run.as_str()].into_iter().chain(left_out),
+            "to run them, name each",
+            ["approve", self.found.run.as_str()].into_iter().chain(interrupted.union(&unconfined).copied()),
         );
         chosen.retain(|(gate, _)| !is_left_out(gate));
         if chosen.is_empty() {

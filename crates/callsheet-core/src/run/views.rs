@@ -10,7 +10,7 @@ use super::access::LimitUse;
 use super::approval::Approval;
 use super::commands::{check_redo, check_take_over};
 use super::effect::Effect;
-use super::execution::Execution;
+use super::execution::{Execution, ToolRun};
 use super::explain::{Explainer, Why};
 use super::failure::Cause;
 use super::gates::is_equal;
@@ -81,9 +81,18 @@ impl Run {
     /// Whether the gate needs an answer of its own: it asks whether an interrupted call runs again, or it asks about
     /// a call that might do more than was approved.
     pub fn needs_own_answer(&self, gate: &Gate) -> bool {
-        let GateKind::BeforeCall { task, run, call } = &gate.kind else { return false };
-        let call = self.task(task).and_then(|task| task.run(run)?.call(call));
+        let call = self.call_of(gate);
         call.is_some_and(|call| call.asks_again() || Approval(self).needs_own_answer(&call.call.name))
+    }
+
+    /// Whether the gate asks about a call that was started before and did not end, or that may repeat such a call.
+    pub fn asks_again(&self, gate: &Gate) -> bool {
+        self.call_of(gate).is_some_and(ToolRun::asks_again)
+    }
+
+    fn call_of(&self, gate: &Gate) -> Option<&ToolRun> {
+        let GateKind::BeforeCall { task, run, call } = &gate.kind else { return None };
+        self.task(task)?.run(run)?.call(call)
     }
 
     /// The call that never finished, if the gate asks about another call because it may repeat that one.

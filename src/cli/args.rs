@@ -174,8 +174,8 @@ pub struct ResumeArgs {
     #[arg(long, value_name = "[TASK=]TEXT")]
     pub answer: Option<String>,
 
-    /// Raise a limit of a task, as in `tests.timeout_seconds=900` or `polish.max_iterations=8`. If the task failed, it runs again.
-    /// Repeatable.
+    /// Raise a limit of a task, as in `tests.timeout_seconds=900` or `polish.max_iterations=8`. If the task failed, it continues
+    /// with what it has. Repeatable.
     #[arg(long, value_name = "TASK.LIMIT=N", value_parser = task_limit)]
     pub limit: Vec<(String, f64)>,
 

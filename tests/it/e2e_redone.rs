@@ -118,6 +118,35 @@ fn a_raised_limit_continues_what_it_had_ended() {
     assert!(ended.err.contains("limit polish.max_iterations: raised to 3"), "{}", ended.err);
 }
 
+/// A handler that used its turns up, or whose reply was cut off, keeps its conversation when a person raises the limit:
+/// no tool runs again, and only the next call is made.
+///
+/// covers: 2.18 raised limits, T 9
+#[test]
+fn a_raised_limit_keeps_a_conversation() {
+    for (name, low) in [("max_turns", 1), ("max_output_bytes", 9)] {
+        let says = "text = \"seven barrels\"\n";
+        let mut garden = TestProject::scripted(&format!(
+            "[[rule]]\nphase = \"execute\"\n[[rule.reply]]\n\
+             calls = [{{ name = \"read_file\", arguments = {{ path = \"water.md\" }} }}]\n[[rule.reply]]\n{says}"
+        ));
+        garden.write("water.md", "Ana waters.\n");
+        let template = format!(
+            "<task name=\"looks\"><description>Look</description><limits {name}=\"{low}\"/>\
+             <allowed_tools><tool>read_file</tool></allowed_tools><recovery reparse=\"false\"/></task>"
+        );
+        garden.write(".callsheet/templates/looks.xml", template);
+        garden.expect(6, &["template", "run", "looks"]);
+        let (run, sent) = (run_of(&garden), calls(&garden).0);
+        garden.follow_text(&format!("[[rule]]\nphase = \"execute\"\n{says}"));
+        let ended = garden.expect(0, &["resume", &run, "--limit", &format!("looks.{name}=500")]);
+        assert_eq!(ended.out.trim(), "seven barrels", "{}", ended.err);
+        assert!(ended.err.contains("looks: continues with what it has"), "{}", ended.err);
+        assert_eq!(calls(&garden), (sent + 1, 0), "{name}");
+        assert_eq!(garden.count("tool_finished"), 1, "{name}");
+    }
+}
+
 /// covers: T 8, T 9
 #[test]
 fn a_script_has_the_time_that_a_person_gives_it() {
@@ -128,7 +157,9 @@ fn a_script_has_the_time_that_a_person_gives_it() {
     garden.trust();
     let ended = garden.expect(6, &["template", "run", "slow", "--approval", "never"]);
     assert!(ended.err.contains("slow.timeout_seconds"), "the error names what raises it: {}", ended.err);
-    garden.expect(0, &["resume", &run_of(&garden), "--limit", "slow.timeout_seconds=60", "--approval", "never"]);
+    let run = run_of(&garden);
+    let ended = garden.expect(0, &["resume", &run, "--limit", "slow.timeout_seconds=60", "--approval", "never"]);
+    assert!(ended.err.contains("slow begins again"), "{}", ended.err);
 }
 
 /// A task of a sheet that its own limit ended names the limit and the command, and continues once the limit is raised.

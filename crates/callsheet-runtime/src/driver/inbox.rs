@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use callsheet_core::events::{self, Event};
 use callsheet_core::nouns::Slug;
 use callsheet_core::record::{Answer, AnsweredBy, Gate, GateKind, OrderId, Verdict};
-use callsheet_core::run::{NodeInstance, Run, State};
+use callsheet_core::run::{NodeInstance, Run};
 
 use crate::driver::retry;
 use crate::driver::session::Session;
@@ -209,10 +209,14 @@ fn events_of(run: &Run, services: &Services, message: InboxMessage) -> Result<Op
         // Read as a sheet, with the session.
         InboxMessage::Edit { .. } => return Ok(None),
         InboxMessage::Raise { limit, max } => {
-            // What failed begins again, with the higher limit.
-            let task = limit.rsplit_once('.').map(|(task, _)| Slug::new(task)).filter(|task| has_failed(run, task));
-            let retried = task.map(|task| events::TaskRetried { task, skills: BTreeMap::new() }.into());
-            return Ok(Some([events::LimitRaised { limit, max }.into()].into_iter().chain(retried).collect()));
+            let after: Option<Event> = run.after_raise(&limit).map(|(task, continues)| {
+                if continues {
+                    return events::TaskContinued { task }.into();
+                }
+                services.notice(&format!("note: {task} begins again, because nothing of it can be continued"));
+                events::TaskRetried { task, skills: BTreeMap::new() }.into()
+            });
+            return Ok(Some([events::LimitRaised { limit, max }.into()].into_iter().chain(after).collect()));
         }
         InboxMessage::Answer { gate, answer, by, .. } => {
             gate.or_else(|| open_gates(run).next()).map(|gate| events::GateAnswered { gate, answer, by }.into())
@@ -264,10 +268,6 @@ fn events_of(run: &Run, services: &Services, message: InboxMessage) -> Result<Op
 fn is_back(run: &Run, task: &Slug) -> bool {
     let is_replaced = run.operators().get(task).is_some_and(NodeInstance::is_former);
     is_replaced || run.state_of(task).is_some_and(|state| !state.is_ended())
-}
-
-fn has_failed(run: &Run, task: &Slug) -> bool {
-    run.state_of(task) == Some(State::Failed)
 }
 
 fn is_open(run: &Run, gate: &Gate) -> bool {

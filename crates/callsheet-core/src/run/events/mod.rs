@@ -149,6 +149,7 @@ events! {
     edit_held::EditHeld,
     sheet_rendered::SheetRendered,
     task_retried::TaskRetried,
+    task_continued::TaskContinued,
     task_dropped::TaskDropped,
     started::Started,
     reply_received::ReplyReceived,

@@ -190,6 +190,7 @@ events! {
     skills_edited::SkillsEdited,
     reuse_allowed::ReuseAllowed,
     run_concluded::RunConcluded,
+    calls_unended::CallsUnended,
 }
 
 impl Event {

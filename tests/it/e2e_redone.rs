@@ -307,3 +307,54 @@ fn a_follow_up_of_a_template_reads_its_result() {
     assert!(followed.out.contains("Summe."), "{}", followed.out);
     assert!(run_of(&garden).ends_with("-translate-it-to"), "{}", run_of(&garden));
 }
+
+/// A run keeps its model, whatever the variable says now. Only a flag gives it another one, which it then keeps.
+///
+/// covers: 7.9
+#[test]
+fn a_run_keeps_its_model_until_a_flag_names_another() {
+    let garden = TestProject::scripted("[default]\ntext = \"No list.\"\n");
+    let other = garden.project().with_file_name("other.toml");
+    std::fs::write(&other, "[default]\ntext = \"No list, either.\"\n").unwrap();
+    let other = format!("scripted:{}", other.display());
+    garden.call(&["run", "--plain", "tell me about the rota"]);
+    let run = run_of(&garden);
+    let resume = |words: &[&str]| {
+        let mut command = garden.command(&[&["resume", &run], words].concat());
+        let output = command.env("CALLSHEET_MODEL", &other).output().unwrap();
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let kept = resume(&[]);
+    let note = format!("note: environment CALLSHEET_MODEL names {other}, and this run keeps its model");
+    assert!(kept.contains(&note) && kept.contains(&format!("model {} (the run's own)", garden.model())), "{kept}");
+    let given = resume(&["--model", &other]);
+    assert!(given.contains(&format!("model {other} (as you asked)")) && !given.contains("note: env"), "{given}");
+    let again = garden.call(&["resume", &run]).err;
+    assert!(again.contains(&format!("model {other} (the run's own)")), "{again}");
+}
+
+/// Without a name, `retry`, `continue` and `fork` mean the newest run, and refuse one to which nothing can be done while an
+/// earlier one waits.
+///
+/// covers: 2.17, 2.18
+#[test]
+fn the_newest_run_needs_no_name() {
+    let mut garden = TestProject::scripted(&REPLIES.replace("B-LOOK", "wrong"));
+    garden.write(".callsheet/templates/names.yaml", NAMES);
+    garden.expect(0, &["template", "run", "names"]);
+    let done = run_of(&garden);
+    let refused = garden.expect(2, &["retry"]);
+    assert!(refused.err.contains("there is no incomplete run here"), "{}", refused.err);
+    let empty = garden.expect(2, &["continue"]);
+    assert!(empty.err.contains(&format!("callsheet continue {done} ")), "{}", empty.err);
+    garden.follow_text("[default]\ntext = \"\"\n");
+    garden.call(&["template", "run", "names"]);
+    let failed = run_of(&garden);
+    assert_ne!(done, failed);
+    garden.follow_text(&REPLIES.replace("B-LOOK", "right"));
+    assert_eq!(garden.expect(0, &["retry"]).out, "Summed up.\n");
+    let forked = garden.expect(0, &["fork"]);
+    assert!(forked.err.contains(&format!("{failed}-fork is a new run")), "{}", forked.err);
+    let followed = garden.call(&["continue", "sum it up again"]);
+    assert!(followed.err.contains("runs a template, so the follow-up is a new run"), "{}", followed.err);
+}

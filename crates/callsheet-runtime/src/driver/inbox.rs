@@ -53,7 +53,7 @@ pub(crate) fn process_messages(
     // If several calls are equal, the answer to one closes the others.
     let open: Vec<Gate> = open_gates(session.run()).collect();
     let (messages, unused) = latest(messages);
-    unused.iter().filter_map(unused_words).for_each(|words| services.notice(&words));
+    session.record(services, unused.into_iter().filter_map(unused_answer).collect())?;
     for Order { mut message, ids } in messages {
         if let InboxMessage::Edit { text } = message {
             session.take_edit(services, text, &ids)?;
@@ -162,15 +162,14 @@ fn latest(messages: Vec<Posted>) -> (Vec<Order>, Vec<InboxMessage>) {
     (out, unused)
 }
 
-/// What the person learns about an answer that another one replaces.
-fn unused_words(message: &InboxMessage) -> Option<String> {
+/// The record of an answer that another one replaces, for whoever gave it.
+fn unused_answer(message: InboxMessage) -> Option<Event> {
     let (gate, verdict, by) = match message {
         InboxMessage::Answer { gate: Some(gate), answer, by, .. } => (gate, answer.verdict(), by),
         InboxMessage::Part { gate: Some(gate), by, .. } => (gate, "approved in part", by),
         _ => return None,
     };
-    let by = by.as_ref().map(|by| format!(" {}", by.words())).unwrap_or_default();
-    Some(format!("note: of several answers to approval {}, one was not used: {verdict}{by}", gate.n))
+    Some(events::AnswerUnused { gate, verdict: verdict.to_owned(), by }.into())
 }
 
 /// Whether a message covers everything that a gate asks about, and nothing else. Hunks belong to one change.

@@ -169,6 +169,7 @@ events! {
     question_declined::QuestionDeclined,
     executions_merged::ExecutionsMerged,
     gate_answered::GateAnswered,
+    answer_unused::AnswerUnused,
     changes_checked::ChangesChecked,
     changes_applied::ChangesApplied,
     changes_rebased::ChangesRebased,
@@ -189,8 +190,8 @@ events! {
     tree_edited::TreeEdited,
     skills_edited::SkillsEdited,
     reuse_allowed::ReuseAllowed,
-    run_concluded::RunConcluded,
     calls_unended::CallsUnended,
+    run_concluded::RunConcluded,
 }
 
 impl Event {

@@ -156,10 +156,11 @@ impl Asked {
             ));
         }
         if open.is_empty() {
-            return Err(Refusal::usage(
-                format!("run {id} is not waiting for approval"),
-                format!("inspect it: callsheet show {id}"),
-            ));
+            let advice = match run.outcome().is_none() && found.owner.is_none() {
+                true => format!("it has work to do first: callsheet resume {id}"),
+                false => format!("inspect it: callsheet show {id}"),
+            };
+            return Err(Refusal::usage(format!("run {id} is not waiting for approval"), advice));
         }
         if let Some(then) = then {
             open.retain(|gate| then.contains(gate));

@@ -174,8 +174,8 @@ pub struct ResumeArgs {
     #[arg(long, value_name = "[TASK=]TEXT")]
     pub answer: Option<String>,
 
-    /// Raise a limit of a task, as in `tests.timeout_seconds=900` or `polish.max_iterations=8`. If the task failed, it runs again.
-    /// Repeatable.
+    /// Raise a limit of a task, as in `tests.timeout_seconds=900` or `polish.max_iterations=8`. If the task failed, it continues
+    /// with what it has. Repeatable.
     #[arg(long, value_name = "TASK.LIMIT=N", value_parser = task_limit)]
     pub limit: Vec<(String, f64)>,
 
@@ -191,12 +191,12 @@ pub struct ResumeArgs {
 /// `continue`.
 #[derive(Clone, Debug, Args)]
 pub struct ContinueArgs {
-    /// Run name, or a unique prefix of it.
+    /// Run name, or a unique prefix of it; without it, the newest run that has ended. A request without RUN needs quotes.
     #[arg(value_name = "RUN")]
-    pub run: String,
+    pub run: Option<String>,
 
     /// Request for the follow-up, with or without quotes; `-` reads it from stdin.
-    #[arg(value_name = "REQUEST", required_unless_present = "withdraw")]
+    #[arg(value_name = "REQUEST")]
     pub request: Vec<String>,
 
     /// Name of the new run, if RUN runs a template. If a run has this name, a number is added.
@@ -228,13 +228,13 @@ fn task_limit(text: &str) -> Result<(String, f64), String> {
 /// `retry`.
 #[derive(Clone, Debug, Args)]
 pub struct RetryArgs {
-    /// Run name, or a unique prefix of it.
+    /// Run name, or a unique prefix of it; by default the newest run, if it is incomplete.
     #[arg(value_name = "RUN")]
-    pub run: String,
+    pub run: Option<String>,
 
     /// Slugs of the tasks, as `show` prints them; by default all failed tasks. A done task runs again with the tasks
     /// that read its result.
-    #[arg(value_name = "TASK")]
+    #[arg(value_name = "TASK", requires = "run")]
     pub tasks: Vec<String>,
 
     /// Keep the changes that the tasks have already made to files.
@@ -273,9 +273,9 @@ pub struct DropArgs {
 /// `fork`.
 #[derive(Clone, Debug, Args)]
 pub struct ForkArgs {
-    /// Run name, or a unique prefix of it.
+    /// Run name, or a unique prefix of it; by default the newest run.
     #[arg(value_name = "RUN")]
-    pub run: String,
+    pub run: Option<String>,
 
     /// Share only what happened before this task began, or the first N events; by default share everything.
     #[arg(long, value_name = "TASK|N")]

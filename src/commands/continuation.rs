@@ -17,13 +17,16 @@ use super::run::{follow_up, request_text};
 
 pub(super) fn continuation(setup: &Setup, arguments: &ContinueArgs) -> Result<Exit, Failure> {
     let store = setup.existing_store()?;
-    let found = find_run(&store, Some(&arguments.run), |_| true, "")?;
+    let (named, request) = run_and_request(arguments);
+    let has_ended = |run: &RunSummary| arguments.withdraw || run.owner.is_none() && run.outcome.is_some();
+    let found = find_run(&store, named, has_ended, "ended")?;
     if arguments.withdraw {
         return take_back(setup, &store, &found);
     }
-    let text = request_text(&arguments.request.join(" "))?;
+    let text = request_text(&request)?;
     if text.trim().is_empty() {
-        return Err(Failure::usage("the follow-up is empty", "write what to do next"));
+        let advice = format!("write what to do next: {} continue {} \"…\"", setup.command, found.run);
+        return Err(Failure::usage("the follow-up is empty", advice));
     }
     let run = recorded(&store, &found)?.run;
     let id = &found.run;
@@ -47,6 +50,18 @@ pub(super) fn continuation(setup: &Setup, arguments: &ContinueArgs) -> Result<Ex
         tell!("note: this follow-up replaces an earlier one that was never planned: {}", one_line(former, 300));
     }
     resume_run(setup, &arguments.work, store, id, run, ResumeKind::Continue(text))
+}
+
+/// The named run, and the request. No name of a run contains a blank, so a request in quotes that stands alone is for
+/// the newest run.
+fn run_and_request(arguments: &ContinueArgs) -> (Option<&str>, String) {
+    let request = arguments.request.join(" ");
+    match arguments.run.as_deref() {
+        Some(alone) if request.is_empty() && (alone == "-" || alone.contains(char::is_whitespace)) => {
+            (None, alone.to_owned())
+        }
+        named => (named, request),
+    }
 }
 
 /// Withdraws a follow-up that has no list yet.

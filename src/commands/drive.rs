@@ -1,5 +1,6 @@
 //! Drives a run from the command line, and prints the final messages.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use callsheet_app::{
@@ -22,10 +23,11 @@ use callsheet_runtime::services::{HookPoint, Services};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Exit, Failure, WorkArgs};
+use crate::config::{Config, Origin};
 use crate::models::{Choice, Models, Tape, is_forced, recorded_environment};
 use crate::notify::notify;
 use crate::relay;
-use crate::setup::{Setup, find_run};
+use crate::setup::{Setup, find_run, shell_word};
 use crate::term;
 use crate::wiring::{Parts, observed, services, set_aside_left, without_model};
 
@@ -53,7 +55,8 @@ pub(super) async fn prepare(
     tree: Option<&Tree>,
 ) -> Result<Arc<Services>, Failure> {
     set_aside_left(setup, &*front.observer);
-    let named = is_forced(&setup.config);
+    let config = config_of(setup, front, settings.model.as_deref());
+    let named = is_forced(&config);
     let is_new = settings.model.is_none();
     let mut by_template = false;
     match tree.map(model_wish) {
@@ -68,7 +71,7 @@ pub(super) async fn prepare(
             )?));
         }
         // Every task names a model, so no default model must be found.
-        Some(ModelWish::Named(model)) if !setup.config.values.contains_key("model") => {
+        Some(ModelWish::Named(model)) if !config.values.contains_key("model") => {
             by_template = settings.model.is_none();
             settings.model.get_or_insert(model);
         }
@@ -82,7 +85,7 @@ pub(super) async fn prepare(
     settings.model = Some(choice.model.to_string());
     let warn_to = Arc::clone(&front.observer);
     let warn = Box::new(move |text: &str| warn_to.see(&Signal::Notice(&format!("note: {text}"))));
-    let models = Arc::new(Models::new(&setup.config, &choice, Tape::of(work, &setup.config)?, warn)?);
+    let models = Arc::new(Models::new(&config, &choice, Tape::of(work, &config)?, warn)?);
     if work.replay.is_none() {
         models.connect().await;
     }
@@ -109,6 +112,23 @@ pub(super) async fn prepare(
     tell_first(&services, &known);
     check_prompts(&services)?;
     Ok(Arc::new(services))
+}
+
+/// The configuration for a run. A run keeps its model, so a variable that names another one does not count for it.
+fn config_of<'a>(setup: &'a Setup, front: &Front, own: Option<&str>) -> Cow<'a, Config> {
+    let value = setup.config.values.get("model").filter(|value| matches!(value.origin, Origin::Environment(_)));
+    let Some((value, _)) = value.zip(own).filter(|(value, own)| value.value.as_str() != Some(*own)) else {
+        return Cow::Borrowed(&setup.config);
+    };
+    let other = value.value.as_str().unwrap_or_default();
+    front.observer.see(&Signal::Notice(&format!(
+        "note: {} names {other}, and this run keeps its model; for another one: --model {}",
+        value.origin,
+        shell_word(other)
+    )));
+    let mut config = setup.config.clone();
+    config.values.remove("model");
+    Cow::Owned(config)
 }
 
 /// The run whose replies this one may reuse.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use callsheet_app::{Advice, RunControl, asked_about};
-use callsheet_core::nouns::RunId;
+use callsheet_core::nouns::{RunId, Slug};
 use callsheet_share::{ApprovedGate, SignedApproval};
 
 use crate::cli::{Exit, Failure};
@@ -27,7 +27,17 @@ pub(super) fn sign(setup: &Setup, run: &RunId, tasks: &[String], key: &Path, out
         return Err(Failure::usage(format!("{task} is not waiting for approval"), advice));
     }
     let chosen = gates.iter().filter(|view| tasks.is_empty() || !named(&view.gate).is_empty());
+    let (interrupted, chosen): (Vec<_>, Vec<_>) = chosen.partition(|view| view.again);
+    let interrupted: Vec<&str> =
+        interrupted.iter().flat_map(|view| asked_about(&view.gate)).map(Slug::as_str).collect();
+    let there =
+        format!("decide it on the machine where the run waits: callsheet approve {run} {}", interrupted.join(" "));
+    let unsigned = format!("started and never finished, which no signed approval answers: {}", interrupted.join(", "));
+    if chosen.is_empty() && !interrupted.is_empty() {
+        return Err(Failure::usage(unsigned, there));
+    }
     let approved: Vec<ApprovedGate> = chosen
+        .into_iter()
         .map(|gate| ApprovedGate { gate: gate.gate.n, asked: view.asked(gate), tasks: named(&gate.gate) })
         .collect();
     if approved.is_empty() {
@@ -40,6 +50,9 @@ pub(super) fn sign(setup: &Setup, run: &RunId, tasks: &[String], key: &Path, out
     std::fs::write(output, text).map_err(|error| {
         Failure::internal(format!("can't write {}: {error}", output.display()), "choose another file with -o")
     })?;
+    if !interrupted.is_empty() {
+        tell!("note: {unsigned}; {there}");
+    }
     let advice = format!(
         "send the file to the machine where the run waits, and there run callsheet import {}",
         shell_word(&output.to_string_lossy())

@@ -1,7 +1,9 @@
 //! `retry`, `drop` and `fork` (spec 2.18): repeats or removes tasks, and begins a run at a point of another one. A run that a process drives does this at once.
 
 use callsheet_app::{Receipt, RunCommand, RunControl};
+use callsheet_core::record::Outcome;
 use callsheet_runtime::driver::ResumeKind;
+use callsheet_runtime::ports::RunSummary;
 
 use crate::cli::{DropArgs, Exit, Failure, ForkArgs, RetryArgs};
 use crate::setup::{Setup, find_run, recorded};
@@ -12,7 +14,8 @@ use super::resume::resume_run;
 
 pub(super) fn retry(setup: &Setup, arguments: &RetryArgs) -> Result<Exit, Failure> {
     let store = setup.existing_store()?;
-    let found = find_run(&store, Some(&arguments.run), |_| true, "")?;
+    let is_incomplete = |run: &RunSummary| !matches!(run.outcome, Some(Outcome::Complete | Outcome::Planned));
+    let found = find_run(&store, arguments.run.as_deref(), is_incomplete, "incomplete")?;
     if found.owner.is_some() {
         refuse_flags(setup, &found.run)?;
     }
@@ -31,7 +34,7 @@ pub(super) fn retry(setup: &Setup, arguments: &RetryArgs) -> Result<Exit, Failur
 }
 
 pub(super) fn fork(setup: &Setup, arguments: &ForkArgs) -> Result<Exit, Failure> {
-    let found = find_run(&setup.existing_store()?, Some(&arguments.run), |_| true, "")?;
+    let found = find_run(&setup.existing_store()?, arguments.run.as_deref(), |_| true, "")?;
     say(setup, &setup.runs().fork(&found.run, arguments.at.as_deref())?)
 }
 

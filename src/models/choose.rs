@@ -37,7 +37,7 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// The model with which a run began.
+    /// The model that a run has.
     ///
     /// # Errors
     /// The name is invalid.
@@ -45,7 +45,7 @@ impl Choice {
         let model = model.parse().map_err(|fault: callsheet_models::config::ModelRefError| {
             Failure::usage(format!("can't use the model of this run: {fault}"), "name one with --model")
         })?;
-        Ok(Self { model, reason: "the run started with it".to_owned(), slots: None })
+        Ok(Self { model, reason: "the run's own".to_owned(), slots: None })
     }
 
     /// The number of work units that keep the model busy: one more than its provider accepts at the same time, so

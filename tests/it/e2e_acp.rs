@@ -466,7 +466,9 @@ fn a_lost_session_is_loaded_and_goes_on() {
 /// covers: 13.8, 2.16
 #[test]
 fn a_stopped_turn_ends_the_run_which_can_be_resumed() {
-    let mut garden = TestProject::with("slow");
+    let folder = crate::support::root().join("tests/fixtures/e2e");
+    let script = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    let mut garden = TestProject::scripted(&script("slow.toml"));
     edit(&garden, None, async |editor| {
         let session = editor.new_session(&garden).await;
         for begins in ["", "-editor-"] {
@@ -481,7 +483,7 @@ fn a_stopped_turn_ends_the_run_which_can_be_resumed() {
     let listed = garden.expect(0, &["--json", "runs"]).out;
     let runs = crate::support::garden::json_lines(&listed);
     assert!(runs[0]["outcome"] == "cancelled" && runs[0]["owner"].is_null(), "{listed}");
-    garden.follow("answer");
+    garden.follow_text(&script("answer.toml"));
     edit(&garden, None, async |editor| {
         let session = SessionId::new(runs[0]["run"].as_str().unwrap());
         editor.load(&session, &garden).await.unwrap();

@@ -67,6 +67,29 @@ fn each_approved_change_set_is_one_commit() {
     assert_eq!(git(&garden, &["diff", "--cached", "--name-only"]), "own.txt", "what the person staged stays staged");
 }
 
+/// What a person writes into a file while its change waits for approval is not in the commit, unless it is in the same
+/// lines. It stays in the file.
+///
+/// covers: 3.17
+#[test]
+fn a_commit_contains_what_the_task_changed_and_nothing_else() {
+    let garden = garden();
+    let rota = garden.read("rota.md");
+    garden.expect(3, &on_branch("new-rota"));
+    garden.write("rota.md", rota.replace("week 12: Ben", "week 12: Mine"));
+    garden.expect(0, &["approve"]);
+    let ended = garden.call(&["resume"]);
+    let ended = if ended.code == 3 { garden.expect(0, &["approve", "--resume"]) } else { ended };
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let committed = git(&garden, &["show", "HEAD:rota.md"]);
+    assert!(committed.contains("week 3: Ana and Ben") && committed.contains("week 12: Ben"), "{committed}");
+    let own = git(&garden, &["diff", "HEAD", "--", "rota.md"]);
+    assert!(own.contains("+week 12: Mine") && !own.contains("Ana and Ben"), "{own}");
+    garden.expect(0, &["undo"]);
+    assert_eq!(git(&garden, &["diff", "main", "HEAD"]), "");
+    assert!(garden.read("rota.md").contains("week 12: Mine"));
+}
+
 /// What the person has not committed is not mixed with a run's changes, and no branch is overwritten.
 ///
 /// covers: 3.17

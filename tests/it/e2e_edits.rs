@@ -396,3 +396,43 @@ fn a_run_does_not_end_while_its_sheet_has_errors() {
         assert!(states.contains(&"p done".to_owned()) && states.contains(&"q done".to_owned()), "{states:?}");
     }
 }
+
+/// An edit of a done task while an approval waits puts another task before it. Who looks is told when the approval comes.
+///
+/// covers: 2.18 edit, done-changed
+#[test]
+fn an_approval_that_an_edit_puts_off_is_told() {
+    let garden = written_and_told();
+    let run = run_of(&garden);
+    save(&garden, &garden.run_file("sheet.md").replacen("Read.", "Read both.", 1));
+    let shown = garden.expect(0, &["show", &run]);
+    let told =
+        format!("the approval of w is asked again after r-2; if no process drives the run: callsheet resume {run}");
+    assert!(shown.err.contains(&told), "{}", shown.err);
+    let refused = garden.expect(2, &["approve", &run]);
+    assert!(refused.err.contains(&format!("work to do first: callsheet resume {run}")), "{}", refused.err);
+    garden.expect(3, &["resume", &run]);
+    let output = "- **Output** Ana waters.\n";
+    save(&garden, &garden.run_file("sheet.md").replacen(output, "- **Output** Ana waters, and Cem.\n", 1));
+    let shown = garden.expect(0, &["show", &run]);
+    let kept = format!("your whole text is in .callsheet/runs/{run}/sheet.edited-1.md: copy what you miss into a task");
+    assert!(shown.err.contains(&kept), "{}", shown.err);
+}
+
+/// Of two saved answers to one question the later one counts. The record keeps the other one, for whoever gave it.
+///
+/// covers: 11.5
+#[test]
+fn a_saved_answer_that_a_later_one_replaces_is_recorded() {
+    let garden = written_and_told();
+    let run = run_of(&garden);
+    garden.expect(0, &["approve", &run]);
+    let denied = garden.expect(0, &["deny", &run]);
+    assert!(denied.err.contains("the later one counts"), "{}", denied.err);
+    let ended = garden.expect(5, &["resume", &run, "--set", "iterate=never"]);
+    let told = "approval 1: of several answers, one was not used: approved by a command";
+    assert!(ended.err.contains(told), "{}", ended.err);
+    assert_eq!((garden.count("answer_unused"), garden.count("gate_answered")), (1, 1));
+    garden.expect(0, &["report", &run, "-o", "report.html"]);
+    assert!(garden.read("report.html").contains("a later answer counted instead"));
+}

@@ -336,13 +336,30 @@ fn a_killed_script_of_a_template_asks_whether_it_runs_again() {
     garden.expect(3, &["resume", "--approval", "never"]);
     let shown = garden.expect(0, &["show"]).out;
     assert!(shown.contains("this call was started and never finished; slow wants to make it again"), "{shown}");
-    // Who says no and has it done again later is asked again.
-    garden.expect(5, &["deny", "--resume"]);
+    // A signature elsewhere answers nothing here, so none is made.
+    let key = garden.project().with_file_name("key").to_str().unwrap().to_owned();
+    garden.expect(0, &["key", "new", &key]);
+    let signed = garden.expect(2, &["approve", "--sign", &key, "-o", "approval.json"]);
+    assert!(signed.err.contains("which no signed approval answers: slow"), "{}", signed.err);
+    assert!(signed.err.contains("on the machine where the run waits: callsheet approve "), "{}", signed.err);
+    assert!(!garden.path("approval.json").exists());
     let folder = garden.run_folder();
     let run = folder.file_name().and_then(|name| name.to_str()).unwrap();
+    // A fork from before the script knows that it was begun.
+    let forked = garden.expect(0, &["fork", run, "--at", "slow"]);
+    let fork = format!("{run}-fork");
+    let told = format!("{run} started and never finished, and {fork} asks before it runs this again: slow: ");
+    assert!(forked.err.contains(&told), "{}", forked.err);
+    garden.expect(3, &["resume", &fork, "--approval", "never"]);
+    let shown = garden.expect(0, &["show", &fork]).out;
+    assert!(shown.contains("started and never finished"), "{shown}");
+    garden.expect(0, &["approve", &fork]);
+    assert_eq!(garden.expect(0, &["resume", &fork, "--approval", "never"]).out.trim(), "over");
+    // Who says no and has it done again later is asked again.
+    garden.expect(5, &["deny", run, "--resume"]);
     garden.expect(3, &["retry", run, "--approval", "never"]);
-    garden.expect(0, &["approve"]);
-    assert_eq!(garden.expect(0, &["resume", "--approval", "never"]).out.trim(), "over");
+    garden.expect(0, &["approve", run]);
+    assert_eq!(garden.expect(0, &["resume", run, "--approval", "never"]).out.trim(), "over");
 }
 
 /// A yes that was given before, for everything, or to several does not cover a call that was interrupted.

@@ -118,6 +118,35 @@ fn a_raised_limit_continues_what_it_had_ended() {
     assert!(ended.err.contains("limit polish.max_iterations: raised to 3"), "{}", ended.err);
 }
 
+/// A handler that used its turns up, or whose reply was cut off, keeps its conversation when a person raises the limit:
+/// no tool runs again, and only the next call is made.
+///
+/// covers: 2.18 raised limits, T 9
+#[test]
+fn a_raised_limit_keeps_a_conversation() {
+    for (name, low) in [("max_turns", 1), ("max_output_bytes", 9)] {
+        let says = "text = \"seven barrels\"\n";
+        let mut garden = TestProject::scripted(&format!(
+            "[[rule]]\nphase = \"execute\"\n[[rule.reply]]\n\
+             calls = [{{ name = \"read_file\", arguments = {{ path = \"water.md\" }} }}]\n[[rule.reply]]\n{says}"
+        ));
+        garden.write("water.md", "Ana waters.\n");
+        let template = format!(
+            "<task name=\"looks\"><description>Look</description><limits {name}=\"{low}\"/>\
+             <allowed_tools><tool>read_file</tool></allowed_tools><recovery reparse=\"false\"/></task>"
+        );
+        garden.write(".callsheet/templates/looks.xml", template);
+        garden.expect(6, &["template", "run", "looks"]);
+        let (run, sent) = (run_of(&garden), calls(&garden).0);
+        garden.follow_text(&format!("[[rule]]\nphase = \"execute\"\n{says}"));
+        let ended = garden.expect(0, &["resume", &run, "--limit", &format!("looks.{name}=500")]);
+        assert_eq!(ended.out.trim(), "seven barrels", "{}", ended.err);
+        assert!(ended.err.contains("looks: continues with what it has"), "{}", ended.err);
+        assert_eq!(calls(&garden), (sent + 1, 0), "{name}");
+        assert_eq!(garden.count("tool_finished"), 1, "{name}");
+    }
+}
+
 /// covers: T 8, T 9
 #[test]
 fn a_script_has_the_time_that_a_person_gives_it() {
@@ -128,7 +157,9 @@ fn a_script_has_the_time_that_a_person_gives_it() {
     garden.trust();
     let ended = garden.expect(6, &["template", "run", "slow", "--approval", "never"]);
     assert!(ended.err.contains("slow.timeout_seconds"), "the error names what raises it: {}", ended.err);
-    garden.expect(0, &["resume", &run_of(&garden), "--limit", "slow.timeout_seconds=60", "--approval", "never"]);
+    let run = run_of(&garden);
+    let ended = garden.expect(0, &["resume", &run, "--limit", "slow.timeout_seconds=60", "--approval", "never"]);
+    assert!(ended.err.contains("slow begins again"), "{}", ended.err);
 }
 
 /// A task of a sheet that its own limit ended names the limit and the command, and continues once the limit is raised.
@@ -275,4 +306,55 @@ fn a_follow_up_of_a_template_reads_its_result() {
     assert!(followed.err.contains("the follow-up is a new run"), "{}", followed.err);
     assert!(followed.out.contains("Summe."), "{}", followed.out);
     assert!(run_of(&garden).ends_with("-translate-it-to"), "{}", run_of(&garden));
+}
+
+/// A run keeps its model, whatever the variable says now. Only a flag gives it another one, which it then keeps.
+///
+/// covers: 7.9
+#[test]
+fn a_run_keeps_its_model_until_a_flag_names_another() {
+    let garden = TestProject::scripted("[default]\ntext = \"No list.\"\n");
+    let other = garden.project().with_file_name("other.toml");
+    std::fs::write(&other, "[default]\ntext = \"No list, either.\"\n").unwrap();
+    let other = format!("scripted:{}", other.display());
+    garden.call(&["run", "--plain", "tell me about the rota"]);
+    let run = run_of(&garden);
+    let resume = |words: &[&str]| {
+        let mut command = garden.command(&[&["resume", &run], words].concat());
+        let output = command.env("CALLSHEET_MODEL", &other).output().unwrap();
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let kept = resume(&[]);
+    let note = format!("note: environment CALLSHEET_MODEL names {other}, and this run keeps its model");
+    assert!(kept.contains(&note) && kept.contains(&format!("model {} (the run's own)", garden.model())), "{kept}");
+    let given = resume(&["--model", &other]);
+    assert!(given.contains(&format!("model {other} (as you asked)")) && !given.contains("note: env"), "{given}");
+    let again = garden.call(&["resume", &run]).err;
+    assert!(again.contains(&format!("model {other} (the run's own)")), "{again}");
+}
+
+/// Without a name, `retry`, `continue` and `fork` mean the newest run, and refuse one to which nothing can be done while an
+/// earlier one waits.
+///
+/// covers: 2.17, 2.18
+#[test]
+fn the_newest_run_needs_no_name() {
+    let mut garden = TestProject::scripted(&REPLIES.replace("B-LOOK", "wrong"));
+    garden.write(".callsheet/templates/names.yaml", NAMES);
+    garden.expect(0, &["template", "run", "names"]);
+    let done = run_of(&garden);
+    let refused = garden.expect(2, &["retry"]);
+    assert!(refused.err.contains("there is no incomplete run here"), "{}", refused.err);
+    let empty = garden.expect(2, &["continue"]);
+    assert!(empty.err.contains(&format!("callsheet continue {done} ")), "{}", empty.err);
+    garden.follow_text("[default]\ntext = \"\"\n");
+    garden.call(&["template", "run", "names"]);
+    let failed = run_of(&garden);
+    assert_ne!(done, failed);
+    garden.follow_text(&REPLIES.replace("B-LOOK", "right"));
+    assert_eq!(garden.expect(0, &["retry"]).out, "Summed up.\n");
+    let forked = garden.expect(0, &["fork"]);
+    assert!(forked.err.contains(&format!("{failed}-fork is a new run")), "{}", forked.err);
+    let followed = garden.call(&["continue", "sum it up again"]);
+    assert!(followed.err.contains("runs a template, so the follow-up is a new run"), "{}", followed.err);
 }

@@ -25,16 +25,35 @@ pub(crate) fn approvals(facts: &[LogEntry]) -> Vec<Approval> {
         if let Event::GateAnswered(events::GateAnswered { gate, answer, by }) = &fact.event {
             all.extend(of_gate(gate, answer, &by.as_ref().map(AnsweredBy::words).unwrap_or_default()));
         }
+        if let Event::AnswerUnused(unused) = &fact.event {
+            all.extend(not_used(unused));
+        }
     }
     all
 }
 
-fn of_gate(gate: &Gate, answer: &Answer, place: &str) -> Vec<Approval> {
-    let (tasks, asked) = match &gate.kind {
+/// An answer that a later one replaced.
+fn not_used(unused: &events::AnswerUnused) -> impl Iterator<Item = Approval> {
+    let (tasks, asked) = what(&unused.gate);
+    let place = unused.by.as_ref().map(|by| by.words().into_owned()).unwrap_or_default();
+    let words = format!("{}; a later answer counted instead", unused.verdict);
+    tasks.into_iter().map(move |task| {
+        let (asked, place, words) = (asked.clone(), place.clone(), words.clone());
+        Approval { task, asked, approved: false, verdict: "not used", place, words }
+    })
+}
+
+/// The tasks that a gate asks about, and what it asks.
+fn what(gate: &Gate) -> (Vec<Slug>, String) {
+    match &gate.kind {
         GateKind::BeforeRun(tasks) => (tasks.clone(), "whether to run".to_owned()),
         GateKind::BeforeApply { task, .. } => (vec![task.clone()], "whether to apply the change".to_owned()),
         GateKind::BeforeCall { task, call, .. } => (vec![task.clone()], format!("whether to make the call {call}")),
-    };
+    }
+}
+
+fn of_gate(gate: &Gate, answer: &Answer, place: &str) -> Vec<Approval> {
+    let (tasks, asked) = what(gate);
     let one = |task: Slug| {
         let (approved, verdict, words) = said(answer, &task)?;
         Some(Approval { task, asked: asked.clone(), approved, verdict, place: place.to_owned(), words })

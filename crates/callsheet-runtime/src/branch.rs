@@ -3,14 +3,15 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output, Stdio};
 
-use callsheet_core::nouns::Slug;
-use callsheet_core::record::ChangeSet;
+use callsheet_core::nouns::{BlobId, Slug};
 use callsheet_core::run::{AppliedSet, Run, TaskRun};
 use callsheet_core::visible::{visible, visible_line};
 
 use crate::paths::{Workspace, host_program};
+use crate::ports::Store;
 
 /// The trailer of a commit that names its change set.
 const TRAILER: &str = "Callsheet-Change";
@@ -132,16 +133,22 @@ pub(crate) struct Commits {
 impl Commits {
     /// Makes one commit for each change set that was applied or undone since the last look. Blocks while git works. If
     /// a commit fails, the files stay as they are, `tell` gets the reason once, and the next look tries again.
-    pub(crate) fn look(&mut self, workspace: &Workspace, run: &Run, tell: &dyn Fn(&str)) {
+    pub(crate) fn look(&mut self, workspace: &Workspace, store: &dyn Store, run: &Run, tell: &dyn Fn(&str)) {
         let Some(branch) = &run.settings().branch else { return };
-        if let Err(fault) = self.commit_all(workspace, run, branch)
+        if let Err(fault) = self.commit_all(workspace, store, (run, branch), tell)
             && !std::mem::replace(&mut self.told, true)
         {
             tell(&format!("note: changes are on disk but not committed to {branch}: {fault}"));
         }
     }
 
-    fn commit_all(&mut self, workspace: &Workspace, run: &Run, branch: &str) -> Result<(), BranchFault> {
+    fn commit_all(
+        &mut self,
+        workspace: &Workspace,
+        store: &dyn Store,
+        (run, branch): (&Run, &str),
+        tell: &dyn Fn(&str),
+    ) -> Result<(), BranchFault> {
         let tasks: Vec<&TaskRun> = match &self.known {
             None => run.all_tasks().collect(),
             Some(_) => run.changed_since(self.looks).into_iter().map(|(_, task, _)| task).collect(),
@@ -165,7 +172,12 @@ impl Commits {
                 if git.current()?.as_deref() != Some(branch) {
                     return Err(BranchFault::Elsewhere(branch.to_owned()));
                 }
-                git.commit(&applied.changes, &message(task, applied, &name))?;
+                for path in git.commit(applied, &message(task, applied, &name), store)? {
+                    let (task, path) = (&task.task.slug, visible_line(&path));
+                    tell(&format!(
+                        "note: the commit of {task} also contains your own edits of {path}, because they are in the same lines"
+                    ));
+                }
                 known.insert(name);
             }
         }
@@ -251,36 +263,114 @@ impl<'a> Git<'a> {
         Ok(text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect())
     }
 
-    /// Commits the files of a change set, and nothing else. Leaves out files that git ignores and files without a
-    /// difference. If no file remains, makes no commit.
-    fn commit(&self, changes: &ChangeSet, message: &str) -> Result<(), BranchFault> {
-        let paths = changes.files.iter().map(|file| file.path.as_str());
+    /// Commits what a change set changed, and nothing else. Leaves out files that git ignores and files without a
+    /// difference. If no file remains, makes no commit. Returns the files that contain other changes of the same lines,
+    /// which the commit contains too.
+    fn commit(&self, applied: &AppliedSet, message: &str, store: &dyn Store) -> Result<Vec<String>, BranchFault> {
+        let paths = applied.changes.files.iter().map(|file| file.path.as_str());
         let words = ["ls-files", "--cached", "--others", "--exclude-standard", "-z", "--"];
-        let listed = self.text(&words.into_iter().chain(paths.clone()).collect::<Vec<_>>())?;
+        let listed = self.text(&words.into_iter().chain(paths).collect::<Vec<_>>())?;
         let listed: BTreeSet<&str> = listed.split('\0').filter(|path| !path.is_empty()).collect();
-        if listed.is_empty() {
-            return Ok(());
+        if self.run(&["rev-parse", "--verify", "--quiet", "MERGE_HEAD"])?.status.success() {
+            return Err(BranchFault::Git("a merge is not finished".to_owned()));
         }
-        self.text(&["add", "--all", "--"].into_iter().chain(listed).collect::<Vec<_>>())?;
-        let words = ["diff", "--cached", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--relative", "--"];
-        let staged = self.text(&words.into_iter().chain(paths).collect::<Vec<_>>())?;
-        let staged: Vec<&str> = staged.split('\0').filter(|path| !path.is_empty()).collect();
-        if staged.is_empty() {
-            return Ok(());
+        let has_commits = self.run(&["rev-parse", "--verify", "--quiet", "HEAD"])?.status.success();
+        let prefix = self.text(&["rev-parse", "--show-prefix"])?;
+        let (mut rows, mut mixed) = (String::new(), Vec::new());
+        for file in applied.changes.files.iter().filter(|file| listed.contains(file.path.as_str())) {
+            let (from, to) = if applied.reverted { (&file.after, &file.before) } else { (&file.before, &file.after) };
+            let (from, to) =
+                (self.stored(&file.path, from.as_ref(), store)?, self.stored(&file.path, to.as_ref(), store)?);
+            let head = if has_commits { self.in_head(&file.path)? } else { None };
+            let (mode, head) = head.unzip();
+            let blob = if head == from {
+                to.clone()
+            } else {
+                let both = self.merged([head.as_deref(), from.as_deref(), to.as_deref()])?;
+                mixed.extend((both.is_none() && head != to).then(|| file.path.clone()));
+                both.or_else(|| to.clone())
+            };
+            if blob == head {
+                continue;
+            }
+            let mode = mode.unwrap_or_else(|| self.mode(&file.path).to_owned());
+            let none = "0".repeat(head.as_deref().map_or(0, str::len));
+            let row = blob.map_or(format!("0 {none}"), |blob| format!("{mode} {blob}"));
+            rows.push_str(&format!("{row}\t{}{}\0", prefix.trim_end_matches('\n'), file.path));
         }
-        let words = ["commit", "--quiet", "--only", "--cleanup=whitespace", "--file=-", "--"];
-        let mut command = self.command(&words.into_iter().chain(staged).collect::<Vec<_>>());
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|error| BranchFault::Git(error.to_string()))?;
-        if let Some(mut stdin) = child.stdin.take() {
-            stdin.write_all(message.as_bytes()).map_err(|error| BranchFault::Git(error.to_string()))?;
+        if !rows.is_empty() {
+            self.commit_rows(&rows, message, has_commits)?;
         }
-        checked(child.wait_with_output().map_err(|error| BranchFault::Git(error.to_string()))?).map(|_| ())
+        Ok(mixed)
     }
+
+    /// Commits these rows of an index. The person's index gets the same rows and keeps all others.
+    fn commit_rows(&self, rows: &str, message: &str, has_commits: bool) -> Result<(), BranchFault> {
+        let update = ["update-index", "-z", "--index-info"];
+        fed(self.command(&update), rows.as_bytes())?;
+        let folder = tempfile::tempdir().map_err(|error| BranchFault::Git(error.to_string()))?;
+        let index = folder.path().join("index");
+        let command = |words: &[&str]| {
+            let mut command = self.command(words);
+            command.env("GIT_INDEX_FILE", &index);
+            command
+        };
+        fed(command(&["read-tree", if has_commits { "HEAD" } else { "--empty" }]), b"")?;
+        fed(command(&update), rows.as_bytes())?;
+        fed(command(&["commit", "--quiet", "--cleanup=whitespace", "--file=-"]), message.as_bytes()).map(|_| ())
+    }
+
+    /// The mode and the blob of a file in the newest commit.
+    fn in_head(&self, path: &str) -> Result<Option<(String, String)>, BranchFault> {
+        let line = self.text(&["ls-tree", "-z", "HEAD", "--", path])?;
+        let mut words = line.split([' ', '\t']);
+        Ok(words.next().zip(words.nth(1)).map(|(mode, blob)| (mode.to_owned(), blob.to_owned())))
+    }
+
+    /// The mode for a file that is in no commit.
+    fn mode(&self, path: &str) -> &'static str {
+        let known = std::fs::symlink_metadata(self.workspace.root().join(path));
+        if known.is_ok_and(|known| known.permissions().mode() & 0o100 != 0) { "100755" } else { "100644" }
+    }
+
+    /// A recorded content of a file as a blob of the repository.
+    fn stored(&self, path: &str, id: Option<&BlobId>, store: &dyn Store) -> Result<Option<String>, BranchFault> {
+        let Some(id) = id else { return Ok(None) };
+        let content = store.blob(id).map_err(|fault| BranchFault::Git(fault.to_string()))?;
+        let blob = fed(self.command(&["hash-object", "-w", "--stdin", "--path", path]), &content)?;
+        Ok(Some(blob.trim().to_owned()))
+    }
+
+    /// The newest commit's content of a file with what the change set changed of it. `None` if both changed the same
+    /// lines, or if one of the contents is missing.
+    fn merged(&self, blobs: [Option<&str>; 3]) -> Result<Option<String>, BranchFault> {
+        let [Some(head), Some(from), Some(to)] = blobs else { return Ok(None) };
+        let folder = tempfile::tempdir().map_err(|error| BranchFault::Git(error.to_string()))?;
+        let mut files = Vec::new();
+        for (name, blob) in [("head", head), ("from", from), ("to", to)] {
+            let content = self.run(&["cat-file", "blob", blob])?;
+            let file = folder.path().join(name);
+            std::fs::write(&file, content.stdout).map_err(|error| BranchFault::Git(error.to_string()))?;
+            files.push(file.to_string_lossy().into_owned());
+        }
+        let words = ["merge-file", "--stdout", "--quiet"];
+        let merged = self.run(&words.into_iter().chain(files.iter().map(String::as_str)).collect::<Vec<_>>())?;
+        if !merged.status.success() {
+            return Ok(None);
+        }
+        let blob = fed(self.command(&["hash-object", "-w", "--stdin"]), &merged.stdout)?;
+        Ok(Some(blob.trim().to_owned()))
+    }
+}
+
+/// The output of a successful command that reads this input.
+fn fed(mut command: Command, input: &[u8]) -> Result<String, BranchFault> {
+    let fault = |error: std::io::Error| BranchFault::Git(error.to_string());
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(fault)?;
+    // If the command ends before it has read everything, its message says why.
+    let _unread = child.stdin.take().map(|mut stdin| stdin.write_all(input));
+    checked(child.wait_with_output().map_err(fault)?)
 }
 
 fn checked(output: Output) -> Result<String, BranchFault> {

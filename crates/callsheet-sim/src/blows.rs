@@ -180,6 +180,7 @@ fn may_come_twice(event: &Event) -> bool {
             | Event::RunContinued(_)
             | Event::FollowUpWithdrawn(_)
             | Event::TaskRetried(_)
+            | Event::TaskContinued(_)
             | Event::TaskDropped(_)
             | Event::ListAdopted(events::ListAdopted { origin: ListOrigin::Edit(_), .. })
             | Event::EditHeld(_)

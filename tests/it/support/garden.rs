@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct TestProject {
     folder: tempfile::TempDir,
     script: Option<PathBuf>,
+    /// Whether the model followed another script before.
+    switched: bool,
     /// Files that need trust were written since it was given last.
     untrusted: AtomicBool,
 }
@@ -38,7 +40,7 @@ impl TestProject {
     /// A garden without a model.
     pub fn bare() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let garden = Self { folder, script: None, untrusted: AtomicBool::new(false) };
+        let garden = Self { folder, script: None, switched: false, untrusted: AtomicBool::new(false) };
         std::fs::create_dir_all(garden.path("")).unwrap();
         garden.fill();
         garden
@@ -60,14 +62,20 @@ impl TestProject {
 
     /// The model follows another script from here on.
     pub fn follow(&mut self, script: &str) {
-        self.script = Some(super::root().join(format!("tests/fixtures/e2e/{script}.toml")));
+        self.switch_to(super::root().join(format!("tests/fixtures/e2e/{script}.toml")));
+    }
+
+    /// Another file is another model, and runs that there are already have to be told.
+    fn switch_to(&mut self, script: PathBuf) {
+        self.switched |= self.script.as_ref().is_some_and(|before| *before != script);
+        self.script = Some(script);
     }
 
     /// The model follows this script from here on.
     pub fn follow_text(&mut self, script: &str) {
         let file = self.folder.path().join("script.toml");
         std::fs::write(&file, script).unwrap();
-        self.script = Some(file);
+        self.switch_to(file);
     }
 
     /// A garden whose model follows this script.
@@ -165,6 +173,11 @@ impl TestProject {
             && works(arguments)
         {
             command.env("CALLSHEET_MODEL", format!("scripted:{}", script.display()));
+            if self.switched
+                && ["resume", "continue", "retry"].contains(&arguments.first().copied().unwrap_or_default())
+            {
+                command.args(["--model", &self.model()]);
+            }
         }
         command
     }

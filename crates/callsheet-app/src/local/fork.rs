@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use callsheet_core::events::{ChangesApplied, Event, LogEntry};
-use callsheet_core::nouns::{RunId, Slug};
+use callsheet_core::events::{CallsUnended, ChangesApplied, Event, LogEntry};
+use callsheet_core::names::call_title;
+use callsheet_core::nouns::{RunId, Slug, ToolCall};
 use callsheet_core::record::EffectKey;
 use callsheet_core::run::Run;
 use callsheet_core::view::counted;
@@ -49,6 +50,14 @@ pub(super) fn fork(runs: &LocalRuns, id: &RunId, at: Option<&str>) -> Result<Rec
     };
     let Shared { mut entries, run: beginning, changed } = shared(&run, id, store.read(id, 0)?, &point)?;
     let fresh = fresh_name(&*store, id)?;
+    let unended = unended_after(&run, &beginning);
+    let events = counted(entries.len(), "event");
+    let told = |last: &LogEntry| {
+        let event = CallsUnended { calls: unended.clone() }.into();
+        LogEntry::new(last.n.saturating_add(1), last.at, event)
+    };
+    let told = entries.last().filter(|_| !unended.is_empty()).map(told);
+    entries.extend(told);
     if let Some(LogEntry { event: Event::RunStarted(started), .. }) = entries.first_mut() {
         started.run = fresh.clone();
     }
@@ -73,8 +82,21 @@ pub(super) fn fork(runs: &LocalRuns, id: &RunId, at: Option<&str>) -> Result<Rec
             one_line(&files.join(", "), 600)
         ));
     }
-    let events = counted(entries.len(), "event");
+    if !unended.is_empty() {
+        let calls: Vec<String> =
+            unended.iter().map(|(task, call)| format!("{task}: {}", one_line(&call_title(call), 200))).collect();
+        notes.push(format!(
+            "{id} started and never finished, and {fresh} asks before it runs this again: {}",
+            calls.join("; ")
+        ));
+    }
     Ok(Receipt { notes, ..Receipt::done(&fresh, format!("{fresh} is a new run with the first {events} of {id}")) })
+}
+
+/// The calls that the whole run started after its beginning and did not finish, although they may not be repeated.
+fn unended_after(whole: &Run, beginning: &Run) -> Vec<(Slug, ToolCall)> {
+    let known = beginning.unended_calls();
+    whole.unended_calls().into_iter().filter(|call| !known.contains(call)).collect()
 }
 
 /// The entries before the point. If a change was being written or undone at the point, the fork ends before that.

@@ -158,7 +158,11 @@ impl Asked {
             ));
         }
         if open.is_empty() {
-            return Err(Refusal::usage(format!("run {id} is not waiting for approval"), inspect(id)));
+            let advice = match run.outcome().is_none() && found.owner.is_none() {
+                true => Advice::command("it has work to do first", ["resume", id.as_str()]),
+                false => inspect(id),
+            };
+            return Err(Refusal::usage(format!("run {id} is not waiting for approval"), advice));
         }
         if let Some(then) = then {
             open.retain(|gate| then.contains(gate));

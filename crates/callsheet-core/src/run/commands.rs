@@ -7,11 +7,12 @@ use crate::nouns::{SkillPolicy, Slug};
 use crate::record::{Outcome, Tree};
 
 use super::Run;
+use super::after_limit::AfterLimit;
 use super::ledger::Holder;
 use super::lists::{check_applies, check_drop, transition};
 use super::mounts::{Mounts, caller_of, check_call, failed_calls};
 use super::next_stage::NextStage;
-use super::operators::{EditedTasks, Redo, Trees};
+use super::operators::{EditedTasks, Redo, TreeQuery, Trees};
 use super::reject::Reject;
 use super::state::{Stage, State};
 use super::task::{CallReuse, Refined, RemovedBy, TaskPhase, TaskRun};
@@ -21,7 +22,7 @@ use super::task_change::TaskChange;
 pub(super) struct Commands<'a>(pub &'a mut Run);
 
 impl Commands<'_> {
-    /// Has a task repeated or removed for a person.
+    /// Has a task repeated, continued or removed for a person.
     pub fn redo(&mut self, slug: &Slug, how: Redo, skills: &BTreeMap<String, SkillPolicy>) {
         let part = self.0.operators.get(slug).map(|part| part.number);
         if part.is_some() || how == Redo::Again {
@@ -30,6 +31,7 @@ impl Commands<'_> {
         match (part, how) {
             (Some(part), _) => self.redo_part(part, how, skills),
             (None, Redo::Without) => self.drop_task(slug),
+            (None, Redo::On) => self.go_on(slug),
             (None, Redo::Again) if self.0.tasks.get(slug).is_some_and(comes_back) => self.ask_anew(slug),
             (None, Redo::Again) => self.retry(slug, skills),
         }
@@ -42,16 +44,31 @@ impl Commands<'_> {
             return self.make_anew(slug, skills);
         }
         if let Some(calls) = failed_calls(self.0, slug, skills) {
-            for top in calls {
-                Trees(self.0).redo(top, Redo::Again);
-                Mounts(self.0).wait_again(top);
-            }
-            return self.come_back(slug, BTreeSet::new(), skills);
+            return self.redo_calls(slug, &calls, Redo::Again, skills);
         }
         self.revive(slug, skills);
         // The task must not reuse the replies of another run again.
         self.0.tasks.get_mut(slug).into_iter().for_each(|task| task.reuse = CallReuse::Forbidden);
         self.bring_back(BTreeSet::from([slug.clone()]), skills);
+    }
+
+    /// Continues a task that failed, with what it has.
+    fn go_on(&mut self, slug: &Slug) {
+        let skills = BTreeMap::new();
+        if let Some(calls) = failed_calls(self.0, slug, &skills) {
+            return self.redo_calls(slug, &calls, Redo::On, &skills);
+        }
+        AfterLimit(self.0).go_on(slug);
+        self.come_back(slug, BTreeSet::new(), &skills);
+    }
+
+    /// Repeats or continues the trees of failed calls of a task.
+    fn redo_calls(&mut self, slug: &Slug, tops: &[usize], how: Redo, skills: &BTreeMap<String, SkillPolicy>) {
+        for top in tops {
+            Trees(self.0).redo(*top, how);
+            Mounts(self.0).wait_again(*top);
+        }
+        self.come_back(slug, BTreeSet::new(), skills);
     }
 
     /// Repeats a task that is done, whatever its inputs are. The tasks that read from it are planned again and may
@@ -95,7 +112,7 @@ impl Commands<'_> {
         self.revive(slug, skills);
     }
 
-    /// Repeats or removes a task of a tree.
+    /// Repeats, continues or removes a task of a tree.
     fn redo_part(&mut self, part: usize, how: Redo, skills: &BTreeMap<String, SkillPolicy>) {
         Trees(self.0).redo(part, how);
         self.go_on_with(part, skills);
@@ -232,7 +249,7 @@ pub(super) fn readers_of(run: &Run, slug: &Slug) -> BTreeSet<Slug> {
     readers
 }
 
-/// Checks whether a person may have a task repeated or removed.
+/// Checks whether a person may have a task repeated, continued or removed.
 ///
 /// # Errors
 /// There is no such task, its state does not allow this, or something that uses its result is running.
@@ -250,7 +267,7 @@ pub(super) fn check_redo(
         if let Some(caller) = check_call(run, part, how)?.filter(|caller| caller.state() == State::Done) {
             check_readers(run, &caller.task.slug)?;
         }
-        return run.operators.redone(part.number, how).map(|_| ());
+        return TreeQuery(run).redone(part.number, how).map(|_| ());
     }
     let task = run.tasks.get(slug).ok_or_else(|| Reject::UnknownTask(slug.clone()))?;
     if how == Redo::Without {
@@ -268,7 +285,7 @@ pub(super) fn check_redo(
         return check_readers(run, slug);
     }
     let mut calls = failed_calls(run, slug, skills).into_iter().flatten();
-    calls.try_for_each(|top| run.operators.redone(top, Redo::Again).map(|_| ()))
+    calls.try_for_each(|top| TreeQuery(run).redone(top, how).map(|_| ()))
 }
 
 /// Checks whether a run may take over an edited tree. Returns the tasks that the edit changed.

@@ -16,6 +16,7 @@ use super::execution::{Execution, ExecutionPhase, Merge, MergeBy, RunInput, Tool
 use super::failure::{Cause, Failure};
 use super::limit::Limit;
 use super::operators::FOR_EACH;
+use super::resume::Resume;
 use super::reviews::has_reviewed_result;
 use super::state::State;
 use super::task::{ExecutionStage, TaskPhase, TaskRun};
@@ -87,6 +88,7 @@ impl Executing<'_> {
         overdue.sort();
         overdue.dedup();
         for slug in &overdue {
+            Resume(run).settle_tools(slug);
             run.progress.notified_mut().note_reached(Limit::TaskTimeout);
             let reason = "it ran out of time".to_owned();
             let cause = Cause::Limit(Limit::TaskTimeout);

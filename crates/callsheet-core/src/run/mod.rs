@@ -51,6 +51,7 @@
 
 mod access;
 mod advance;
+mod after_limit;
 mod answers;
 mod approval;
 mod attempts;

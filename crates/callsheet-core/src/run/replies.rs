@@ -241,9 +241,16 @@ impl Replies<'_> {
             }
             _ => {
                 let reason = format!("no valid reply {}", given_up.words(max));
-                self.phase_failed(key, Failure { reason, issues, ..Failure::default() });
+                let cause = self.turns_are_over(key).map_or(Cause::Other, Cause::Limit);
+                self.phase_failed(key, Failure { reason, issues, cause, ..Failure::default() });
             }
         }
+    }
+
+    /// The limit of turns, if it had withdrawn the tools of a conversation (spec 10.7).
+    fn turns_are_over(&self, key: &CallKey) -> Option<Limit> {
+        let task = self.0.tasks.get(key.task.as_ref()?)?;
+        limits::withdraws_tools(self.0, task, task.run(key.run.as_ref()?)?).filter(|limit| *limit == Limit::MaxTurns)
     }
 
     /// Marks the smallest token budget of a call as used up, because too little of it is left. `beside` takes into

@@ -116,6 +116,15 @@ impl Resume<'_> {
         }
     }
 
+    /// Settles the tool calls of a task that are in flight, because the task ends without them.
+    pub fn settle_tools(&mut self, slug: &Slug) {
+        let in_flight = self.0.in_flight.iter().filter_map(|key| match key {
+            EffectKey::Tool { task, run, call } if task == slug => Some((run.clone(), call.clone())),
+            _ => None,
+        });
+        in_flight.collect::<Vec<_>>().iter().for_each(|(run, call)| self.settle_tool(slug, run, call));
+    }
+
     /// Interrupts a call: a person is asked whether it runs again, also if its task begins again before the answer.
     pub fn interrupt(&mut self, slug: &Slug, run: &ExecutionId, id: &str) {
         let gate = self.0.gates.next();

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::nouns::{Slug, ToolCall};
+use crate::nouns::{RepeatClass, Slug, ToolCall};
 use crate::record::{EffectKey, Gate, GateKind, Outcome, Tree};
 use crate::template::TaskError;
 
 use super::access::LimitUse;
+use super::after_limit::goes_on;
 use super::approval::Approval;
 use super::commands::{check_redo, check_take_over};
 use super::effect::Effect;
@@ -15,7 +16,7 @@ use super::explain::{Explainer, Why};
 use super::failure::Cause;
 use super::gates::is_equal;
 use super::mounts::failed_calls;
-use super::operators::{EditedTasks, NodeInstance, Redo, TreeQuery, limit_of_error};
+use super::operators::{EditedTasks, NodeInstance, Redo, TreeQuery, continues_with, limit_of_error, split_limit};
 use super::reject::Reject;
 use super::scheduler::exclusive_tool;
 use super::state::{Stage, State};
@@ -167,6 +168,38 @@ impl Run {
             calls.is_some_and(|calls| calls.into_iter().any(by_limit))
         };
         self.tasks().filter(ended).map(TaskRun::slug).collect()
+    }
+
+    /// The failed task to which a limit of a task belongs, and whether it continues with what it has once the limit is
+    /// raised. Otherwise it begins again.
+    pub fn after_raise(&self, limit: &str) -> Option<(Slug, bool)> {
+        let (task, name) = split_limit(limit)?;
+        let failed = self.state_of(&task) == Some(State::Failed);
+        let continues = continues_with(name).unwrap_or_else(|| self.may_continue(&task));
+        failed.then_some((task, continues))
+    }
+
+    /// Whether something of a failed task can continue with what it has.
+    pub fn may_continue(&self, task: &Slug) -> bool {
+        let trees = TreeQuery(self);
+        if let Some(op) = self.operators.get(task) {
+            return op.failed() && trees.may_continue(op.number);
+        }
+        match failed_calls(self, task, &BTreeMap::new()) {
+            Some(calls) => calls.into_iter().any(|top| trees.may_continue(top)),
+            None => self.tasks.get(task).is_some_and(|task| goes_on(self, task)),
+        }
+    }
+
+    /// The calls that may not be repeated, were started and did not end, each with its task. A person has not said yet
+    /// whether they run again.
+    pub fn unended_calls(&self) -> Vec<(Slug, ToolCall)> {
+        let in_flight = self.in_flight.iter().filter_map(|key| {
+            let EffectKey::Tool { task, run, call } = key else { return None };
+            let call = &self.tasks.get(task)?.run(run)?.call(call)?.call;
+            (self.policy(&call.name).repeat == RepeatClass::Once).then(|| (task.clone(), call.clone()))
+        });
+        self.gates.unended().iter().cloned().chain(in_flight).collect()
     }
 
     /// Whether a person may have a task repeated.

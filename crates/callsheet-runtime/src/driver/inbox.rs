@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use callsheet_core::events::{self, Event};
 use callsheet_core::nouns::Slug;
 use callsheet_core::record::{Answer, AnsweredBy, Gate, GateKind, OrderId, Verdict};
-use callsheet_core::run::{NodeInstance, Run, State};
+use callsheet_core::run::{NodeInstance, Run};
 
 use crate::driver::retry;
 use crate::driver::session::Session;
@@ -53,7 +53,7 @@ pub(crate) fn process_messages(
     // If several calls are equal, the answer to one closes the others.
     let open: Vec<Gate> = open_gates(session.run()).collect();
     let (messages, unused) = latest(messages);
-    unused.iter().filter_map(unused_words).for_each(|words| services.notice(&words));
+    session.record(services, unused.into_iter().filter_map(unused_answer).collect())?;
     for Order { mut message, ids } in messages {
         if let InboxMessage::Edit { text } = message {
             session.take_edit(services, text, &ids)?;
@@ -162,15 +162,14 @@ fn latest(messages: Vec<Posted>) -> (Vec<Order>, Vec<InboxMessage>) {
     (out, unused)
 }
 
-/// What the person learns about an answer that another one replaces.
-fn unused_words(message: &InboxMessage) -> Option<String> {
+/// The record of an answer that another one replaces, for whoever gave it.
+fn unused_answer(message: InboxMessage) -> Option<Event> {
     let (gate, verdict, by) = match message {
         InboxMessage::Answer { gate: Some(gate), answer, by, .. } => (gate, answer.verdict(), by),
         InboxMessage::Part { gate: Some(gate), by, .. } => (gate, "approved in part", by),
         _ => return None,
     };
-    let by = by.as_ref().map(|by| format!(" {}", by.words())).unwrap_or_default();
-    Some(format!("note: of several answers to approval {}, one was not used: {verdict}{by}", gate.n))
+    Some(events::AnswerUnused { gate, verdict: verdict.to_owned(), by }.into())
 }
 
 /// Whether a message covers everything that a gate asks about, and nothing else. Hunks belong to one change.
@@ -209,10 +208,14 @@ fn events_of(run: &Run, services: &Services, message: InboxMessage) -> Result<Op
         // Read as a sheet, with the session.
         InboxMessage::Edit { .. } => return Ok(None),
         InboxMessage::Raise { limit, max } => {
-            // What failed begins again, with the higher limit.
-            let task = limit.rsplit_once('.').map(|(task, _)| Slug::new(task)).filter(|task| has_failed(run, task));
-            let retried = task.map(|task| events::TaskRetried { task, skills: BTreeMap::new() }.into());
-            return Ok(Some([events::LimitRaised { limit, max }.into()].into_iter().chain(retried).collect()));
+            let after: Option<Event> = run.after_raise(&limit).map(|(task, continues)| {
+                if continues {
+                    return events::TaskContinued { task }.into();
+                }
+                services.notice(&format!("note: {task} begins again, because nothing of it can be continued"));
+                events::TaskRetried { task, skills: BTreeMap::new() }.into()
+            });
+            return Ok(Some([events::LimitRaised { limit, max }.into()].into_iter().chain(after).collect()));
         }
         InboxMessage::Answer { gate, answer, by, .. } => {
             gate.or_else(|| open_gates(run).next()).map(|gate| events::GateAnswered { gate, answer, by }.into())
@@ -264,10 +267,6 @@ fn events_of(run: &Run, services: &Services, message: InboxMessage) -> Result<Op
 fn is_back(run: &Run, task: &Slug) -> bool {
     let is_replaced = run.operators().get(task).is_some_and(NodeInstance::is_former);
     is_replaced || run.state_of(task).is_some_and(|state| !state.is_ended())
-}
-
-fn has_failed(run: &Run, task: &Slug) -> bool {
-    run.state_of(task) == Some(State::Failed)
 }
 
 fn is_open(run: &Run, gate: &Gate) -> bool {

@@ -241,7 +241,7 @@ impl Driver {
     /// Commits the change sets that were recorded, before the next one can change the same files.
     fn commit(&mut self) {
         let tell = |text: &str| self.services.notice(text);
-        self.commits.look(&self.services.workspace, self.session.run(), &tell);
+        self.commits.look(&self.services.workspace, &*self.services.store, self.session.run(), &tell);
     }
 
     /// Starts effects once their starts are on disk.

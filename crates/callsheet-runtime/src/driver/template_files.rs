@@ -85,7 +85,7 @@ fn tree_now(offer: &TemplateCatalog, tree: &Tree) -> Result<Box<Tree>, String> {
 }
 
 /// Takes over the templates that were edited while the run rested. Tasks that the edit does not change keep what they
-/// have. What former limits had ended begins again.
+/// have. What former limits had ended continues.
 pub(super) fn take_over_edits(
     session: &mut Session,
     services: &Services,
@@ -182,7 +182,7 @@ fn limits_of(tree: &Tree) -> Vec<(&TaskLimits, [Option<u32>; Kind::LIMITS.len()]
     nodes.map(|node| (&node.limits, Kind::LIMITS.map(|name| node.kind.operator().limit(name)))).collect()
 }
 
-/// Lets begin again what limits of templates had ended. A loop without iterations left and a script without time left
+/// Continues what limits of templates had ended, as far as it can continue. A loop without iterations left and a script without time left
 /// failed.
 fn retry_what_limits_ended(
     session: &mut Session,
@@ -193,8 +193,11 @@ fn retry_what_limits_ended(
     let of_template = by_limit && session.run().operators().tree().is_some();
     let failed = if of_template { session.run().failed() } else { Vec::new() };
     let failed = failed.into_iter().chain(session.run().failed_by_limits_of_calls());
-    let retried = |task| events::TaskRetried { task, skills: BTreeMap::new() }.into();
-    let events = failed.map(retried).collect();
+    let after = |task: Slug| match session.run().may_continue(&task) {
+        true => events::TaskContinued { task }.into(),
+        false => events::TaskRetried { task, skills: BTreeMap::new() }.into(),
+    };
+    let events = failed.map(after).collect();
     session.record(services, events)?;
     Ok(())
 }

@@ -132,7 +132,7 @@ pub(super) fn take_back(
             Err(fault) => return Err(defect(fault)),
         }
     }
-    Commits::default().look(workspace, session.run(), means.tell);
+    Commits::default().look(workspace, means.store, session.run(), means.tell);
     if let Some(outcome) = session.run().outcome() {
         write_results(means.store, files, session.run(), outcome)?;
     }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use callsheet_core::events::{self, Event, ListOrigin, LogEntry};
 use callsheet_core::issue::{Issue, IssueCode, Repair, RepairCode, Severity, Span};
 use callsheet_core::nouns::{BlobId, Phase, Slug};
-use callsheet_core::record::AdoptedList;
-use callsheet_core::run::{Run, State};
+use callsheet_core::record::{AdoptedList, GateKind};
+use callsheet_core::run::{Effect, Run, State};
 use callsheet_format::reading::{KnownTask, Past, Reading};
 use callsheet_format::reply;
 
@@ -57,9 +57,38 @@ impl Edit {
     pub(crate) fn report(&self, services: &Services, before: &Run, after: &Run) {
         services.notice(&difference(before, after));
         self.warnings.iter().for_each(|line| services.notice(line));
-        if !before.has_rendered(&self.hash) {
-            keep(services, after, &self.text, "the plan does not contain all words of the edited sheet");
+        if let Some(line) = asks_later(before, after) {
+            services.notice(&line);
         }
+        if !before.has_rendered(&self.hash) {
+            keep(services, after, &self.text, "tasks that are done or running keep their words");
+        }
+    }
+}
+
+/// What a person must know if an edit closed an approval that waited, because other tasks come first.
+fn asks_later(before: &Run, after: &Run) -> Option<String> {
+    let asked = |run: &Run| run.asking().iter().flat_map(|asked| tasks_of(asked).to_vec()).collect::<BTreeSet<Slug>>();
+    let waits = asked(after);
+    let goes_on = |slug: &Slug| after.task(slug).is_some_and(|task| !task.state().is_ended());
+    let later: Vec<Slug> = asked(before).into_iter().filter(|slug| !waits.contains(slug) && goes_on(slug)).collect();
+    let first = after.to_begin().filter_map(Effect::task).filter(|slug| !later.contains(slug));
+    let first: BTreeSet<&str> = first.map(Slug::as_str).collect();
+    let id = after.id().filter(|_| !later.is_empty() && !first.is_empty())?;
+    let names = |names: Vec<&str>| names.join(", ");
+    Some(format!(
+        "note: the approval of {} is asked again after {}; if no process drives the run: callsheet resume {id}",
+        names(later.iter().map(Slug::as_str).collect()),
+        names(first.into_iter().collect()),
+    ))
+}
+
+/// The tasks for which a person is asked for approval.
+fn tasks_of(asked: &Effect) -> &[Slug] {
+    let Effect::AskApproval(gate) = asked else { return &[] };
+    match &gate.kind {
+        GateKind::BeforeRun(tasks) => tasks,
+        GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. } => std::slice::from_ref(task),
     }
 }
 
@@ -69,7 +98,10 @@ pub(super) fn keep(services: &Services, run: &Run, text: &[u8], why: &str) {
         return;
     }
     match services.files.keep_edited(text) {
-        Ok(file) => services.notice(&format!("{why}; your text is saved as {file}")),
+        Ok(file) => services.notice(&format!(
+            "note: {why}, so some words of your edit are not in the sheet any more; your whole text is in {file}: copy what \
+             you miss into a task that has not run, or delete that file"
+        )),
         // Then the sheet cannot be overwritten either.
         Err(fault) => tracing::warn!(%fault, "the text of an edit was not kept; the record holds it"),
     }

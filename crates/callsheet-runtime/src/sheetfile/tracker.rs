@@ -144,7 +144,7 @@ impl SheetTracker {
         match read_edit(services, run, bytes.clone())? {
             EditReading::Unchanged(notes) => {
                 if !run.has_rendered(&hash) {
-                    keep(services, run, &bytes, "the edited sheet changes no task");
+                    keep(services, run, &bytes, "the edit changes no task");
                 }
                 notes.iter().for_each(|line| services.notice(line));
                 self.content = Content::Unchanged(hash);

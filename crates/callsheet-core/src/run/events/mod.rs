@@ -149,6 +149,7 @@ events! {
     edit_held::EditHeld,
     sheet_rendered::SheetRendered,
     task_retried::TaskRetried,
+    task_continued::TaskContinued,
     task_dropped::TaskDropped,
     started::Started,
     reply_received::ReplyReceived,
@@ -168,6 +169,7 @@ events! {
     question_declined::QuestionDeclined,
     executions_merged::ExecutionsMerged,
     gate_answered::GateAnswered,
+    answer_unused::AnswerUnused,
     changes_checked::ChangesChecked,
     changes_applied::ChangesApplied,
     changes_rebased::ChangesRebased,
@@ -188,6 +190,7 @@ events! {
     tree_edited::TreeEdited,
     skills_edited::SkillsEdited,
     reuse_allowed::ReuseAllowed,
+    calls_unended::CallsUnended,
     run_concluded::RunConcluded,
 }
 

@@ -50,13 +50,7 @@ impl Trees<'_> {
         let Ok(Edited { after, anew, tasks }) = self.0.operators.edited(mount, tree) else { return Default::default() };
         self.0.operators = after;
         self.note_all_limits();
-        let operators = &self.0.operators;
-        let limits = operators.iter().filter_map(|op| Some((op.leaf()?, operators.node(op)?.limits.clone())));
-        for (leaf, limits) in limits.collect::<Vec<_>>() {
-            if let Some(task) = self.0.tasks.at_mut(leaf).filter(|task| !task.state().is_ended()) {
-                super::leaf::limit(task, &limits);
-            }
-        }
+        self.limit_leaves(mount);
         (anew.given_up, !tasks.is_empty())
     }
 }

@@ -51,7 +51,7 @@ use nodes::Nodes;
 pub use edit::EditedTasks;
 
 pub(in crate::run) use check::TreeCheck;
-pub(in crate::run) use raise::{limit_of, limit_of_error, split as split_limit};
+pub(in crate::run) use raise::{continues_with, limit_of, limit_of_error, split as split_limit};
 pub(in crate::run) use retry::Redo;
 pub(in crate::run) use tree::{TreeQuery, Trees};
 

@@ -20,6 +20,16 @@ pub(in crate::run) fn split(limit: &str) -> Option<(Slug, &str)> {
     Some((Slug::new(task), name))
 }
 
+/// Whether a failed task continues with what it has once this limit of it is raised. `None` if that depends on what it
+/// has. More attempts are further handlers.
+pub(in crate::run) fn continues_with(name: &str) -> Option<bool> {
+    match name {
+        ITERATIONS => Some(true),
+        ATTEMPTS => Some(false),
+        _ => None,
+    }
+}
+
 /// The current value of a task's limit, by its name. `None` if the task has no such limit.
 pub(in crate::run) fn limit_of(run: &Run, task: &Slug, name: &str) -> Option<f64> {
     if let Some(op) = run.operators.get(task) {
@@ -116,7 +126,18 @@ impl Trees<'_> {
         self.0.operators.raise_node(&raised);
         self.0.operators.mounts.get_mut(mount).into_iter().for_each(|mount| mount.raised.push(raised.clone()));
         self.change_op(number, |op| op.raised(name, max));
+        self.limit_leaves(mount);
         self.note_all_limits();
+    }
+
+    /// Gives the current limits of their nodes to the handlers and processes of a tree that can still use them.
+    pub(super) fn limit_leaves(&mut self, mount: usize) {
+        let operators = &self.0.operators;
+        let of_tree = operators.iter().filter(|op| op.mount == mount && (!op.is_closed() || op.failed()));
+        let limits = of_tree.filter_map(|op| Some((op.leaf()?, operators.node(op)?.limits.clone())));
+        for (leaf, limits) in limits.collect::<Vec<_>>() {
+            self.0.tasks.at_mut(leaf).into_iter().for_each(|task| super::leaf::limit(task, &limits));
+        }
     }
 }
 

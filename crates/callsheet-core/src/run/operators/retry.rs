@@ -1,8 +1,11 @@
-//! Repeats tasks of a tree, or removes failed items, for a person (spec "Templates" 15). In a failed task, finished results stay and failed
+//! Repeats or continues tasks of a tree, or removes failed items, for a person (spec "Templates" 15). In a failed task, finished results stay and failed
 //! parts begin again. A task that succeeded is repeated as a whole. The tasks around it are opened again, and the
 //! tasks that had read its result are repeated.
 
+use std::collections::BTreeSet;
+
 use crate::nouns::Slug;
+use crate::run::after_limit::{AfterLimit, goes_on};
 use crate::run::{Reject, State, Stopwatch, TaskRun};
 use crate::template::operators::ChildSlot;
 
@@ -18,6 +21,10 @@ pub(in crate::run) struct Anew {
     pub gives_up: bool,
     /// The handlers and processes of the parts that were given up, by number.
     pub given_up: Vec<usize>,
+    /// The failed leaves whose handlers continue instead of beginning again.
+    pub to_go_on: BTreeSet<usize>,
+    /// Those of them that continue.
+    pub gone_on: Vec<usize>,
 }
 
 /// What a person does with a task that has returned.
@@ -25,6 +32,8 @@ pub(in crate::run) struct Anew {
 pub(in crate::run) enum Redo {
     /// It is repeated.
     Again,
+    /// It failed, and continues with what it has, because a limit was raised.
+    On,
     /// A failed item is removed, and the list goes on without it.
     Without,
 }
@@ -33,7 +42,7 @@ impl Redo {
     /// The refusal for a task for which this cannot be done.
     pub fn refused(self, task: &Slug) -> Reject {
         match self {
-            Self::Again => Reject::NotEndedOrRead(task.clone()),
+            Self::Again | Self::On => Reject::NotEndedOrRead(task.clone()),
             Self::Without => Reject::NotAFailedItem(task.clone()),
         }
     }
@@ -65,24 +74,47 @@ impl TreeQuery<'_> {
     }
 }
 
+impl TreeQuery<'_> {
+    /// The failed tasks of a tree, from this one down, whose handlers can continue.
+    fn to_go_on(self, top: usize) -> BTreeSet<usize> {
+        let operators = &self.0.operators;
+        let is_below = |op: &&NodeInstance| operators.ancestry(op).any(|above| above.number == top);
+        let goes_on = |op: &&NodeInstance| self.0.leaf(op).is_some_and(|task| goes_on(self.0, task));
+        operators.iter().filter(|op| op.failed()).filter(is_below).filter(goes_on).map(|op| op.number).collect()
+    }
+
+    /// Whether something of a returned task can continue with what it has.
+    pub(in crate::run) fn may_continue(self, number: usize) -> bool {
+        self.0.operators.at(number).is_some_and(|op| op.continues) || !self.to_go_on(number).is_empty()
+    }
+
+    /// The trees after a returned task was repeated, continued or removed, and what begins again.
+    ///
+    /// # Errors
+    /// A task that read its result is still running, or what is to be removed is no failed item.
+    pub(in crate::run) fn redone(self, number: usize, how: Redo) -> Result<(Operators, Anew), Reject> {
+        let to_go_on = if how == Redo::On { self.to_go_on(number) } else { BTreeSet::new() };
+        self.0.operators.redone(number, how, to_go_on)
+    }
+}
+
 impl Trees<'_> {
-    /// Repeats or removes a returned tree task and opens the tasks around it.
+    /// Repeats, continues or removes a returned tree task and opens the tasks around it.
     pub fn redo(&mut self, number: usize, how: Redo) {
-        let Ok((after, anew)) = self.0.operators.redone(number, how) else { return };
+        let Ok((after, anew)) = TreeQuery(self.0).redone(number, how) else { return };
         self.0.operators = after;
         self.note_all_limits();
         anew.begun.into_iter().for_each(|leaf| self.list_leaf(leaf));
+        let of_leaf = |op: usize| self.0.leaf(self.0.operators.at(op)?).map(TaskRun::slug);
+        let gone_on: Vec<Slug> = anew.gone_on.into_iter().filter_map(of_leaf).collect();
+        gone_on.iter().for_each(|leaf| AfterLimit(self.0).go_on(leaf));
     }
 }
 
 impl Operators {
-    /// The trees after a returned task was repeated or removed, and what begins again.
-    ///
-    /// # Errors
-    /// A task that read its result is still running, or what is to be removed is no failed item.
-    pub(in crate::run) fn redone(&self, number: usize, how: Redo) -> Result<(Self, Anew), Reject> {
+    fn redone(&self, number: usize, how: Redo, to_go_on: BTreeSet<usize>) -> Result<(Self, Anew), Reject> {
         let mut after = self.clone();
-        let mut anew = Anew::default();
+        let mut anew = Anew { to_go_on, ..Anew::default() };
         after.retries = true;
         let asked: Vec<usize> =
             after.list.iter().filter(|op| op.asked_anew && op.is_closed()).map(|op| op.number).collect();
@@ -122,6 +154,9 @@ impl Operators {
     /// process to `anew`.
     fn begin_again(&mut self, number: usize, anew: &mut Anew) -> Result<(), Reject> {
         let Some(op) = self.at(number) else { return Ok(()) };
+        if anew.to_go_on.contains(&number) {
+            return self.go_on(number, anew);
+        }
         if op.reparse.is_some() || op.is_leaf() {
             let regrown = self.child(op, ChildSlot::Regrown).filter(|part| op.reparse.is_some() && part.failed());
             return match regrown.map(|part| part.number) {
@@ -225,6 +260,15 @@ impl Operators {
         Ok(())
     }
 
+    /// Continues the handler of a leaf. What was to replace it is dropped.
+    fn go_on(&mut self, number: usize, anew: &mut Anew) -> Result<(), Reject> {
+        self.detach(number, |part| matches!(part.place, ChildSlot::Split | ChildSlot::Regrown), anew)?;
+        self.change(number, |op| op.reparse = None);
+        self.open_again(number);
+        anew.gone_on.push(number);
+        Ok(())
+    }
+
     fn next_handler(&mut self, number: usize) {
         self.change(number, |op| {
             op.attempts.extend(op.closed().map(|closed| closed.result.clone()));
@@ -240,6 +284,7 @@ impl Operators {
             anew.given_up.extend(self.at(number).filter(|op| !op.is_closed()).and_then(NodeInstance::leaf));
             self.next_handler(number);
             anew.begun.retain(|leaf| *leaf != number);
+            anew.gone_on.retain(|leaf| *leaf != number);
         }
         self.change(number, |op| {
             (op.opened, op.retrieval, op.seeks, op.reparse, op.iteration) = (None, None, None, None, 1);

@@ -197,7 +197,9 @@ impl Operator for DirectorEvaluatorLoop {
         let streams = ["script_output", "script_stdout", "script_errors", "script_stderr"];
         bind(names, &streams, &Seen::result(text()));
         // The exit code is an empty text if there is no script or a signal ended it.
-        bind(names, &["script_exit_code"], &Seen::result(number().or(&Shape::one_of([""]))));
+        let none = Shape::one_of([""]);
+        let code = if self.script.is_some() { number().or(&none) } else { none };
+        bind(names, &["script_exit_code"], &Seen::result(code));
         bind(names, &["script_timed_out"], &Seen::result(Shape::boolean()));
         let judged = names.child(&self.evaluator, "evaluator");
         if self.condition.is_none() && !self.on_exhausted_accept && !may_say_success(&judged) {

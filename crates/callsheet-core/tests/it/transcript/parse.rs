@@ -21,7 +21,6 @@ use serde_json::Value;
 use super::{Player, blob};
 
 type Happened = Result<(), String>;
-
 const TOO_LARGE: &str = "too large together";
 
 impl Player {
@@ -49,7 +48,7 @@ impl Player {
             ["merged", task] => self.merged(task),
             ["changes", "of", task, verb, "the", "check"] => self.checked(task, verb),
             ["changes", "of", task, verb] => self.changes(task, verb, tail),
-            ["person", rest @ ..] if !matches!(rest, ["retries" | "drops" | "edits" | "raises", ..]) => {
+            ["person", rest @ ..] if !matches!(rest, ["retries" | "continues" | "drops" | "edits" | "raises", ..]) => {
                 self.person(rest, tail)
             }
             ["nobody", "can", "be", "asked"] => self.nobody_asked(),
@@ -73,6 +72,7 @@ impl Player {
             ["follow-up", rest @ ..] => self.follow_up(rest, tail),
             ["sheet", "rendered"] => self.fact(events::SheetRendered { hash: blob(tail) }),
             ["person", "retries", task] => self.fact(retried(task)),
+            ["person", "continues", task] => self.fact(events::TaskContinued { task: Slug::new(*task) }),
             ["person", "raises", limit, "to", max] => {
                 self.fact(events::LimitRaised { limit: (*limit).to_owned(), max: max.parse().unwrap() })
             }

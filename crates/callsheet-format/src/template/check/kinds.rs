@@ -144,6 +144,14 @@ fn meant(sides: [(&String, &Shape); 2], near: &[String]) -> String {
         return format!("did you mean `{}`?", near.join("`, `"));
     }
     let [(left, is), (right, other)] = sides;
+    // Only what a script would give is nothing but empty.
+    let is_empty = |(term, shape): (&String, &Shape)| {
+        let words = shape.words.as_deref().filter(|_| shape.kinds == Kinds::TEXT && !term.starts_with('"'));
+        words.is_some_and(|words| words.iter().all(String::is_empty))
+    };
+    if is_empty((left, is)) || is_empty((right, other)) {
+        return "give the loop a script: <script_execution>; or compare another value".to_owned();
+    }
     for ((_, shape), (literal, word)) in [((left, is), (right, other)), ((right, other), (left, is))] {
         let bare = literal.trim_matches('"');
         let plain = word.words.as_deref().is_some_and(|words| words.len() == 1) && literal.starts_with('"');

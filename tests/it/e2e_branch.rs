@@ -155,8 +155,39 @@ fn a_commit_that_a_lock_prevents_is_told() {
     garden.plant(".git/index.lock", "");
     let ended = garden.expect(0, &["resume"]);
     assert!(ended.err.contains("not committed to new-rota: git says: "), "{}", ended.err);
+    assert!(ended.err.contains("index.lock"), "{}", ended.err);
     std::fs::remove_file(garden.path(".git/index.lock")).unwrap();
     assert_eq!(git(&garden, &["rev-list", "--count", "main..HEAD"]), "0");
+    // The complete run makes its commit when it is named again.
+    let run = garden.run_folder().file_name().and_then(|name| name.to_str()).unwrap().to_owned();
+    garden.expect(0, &["resume", &run]);
+    assert_eq!(git(&garden, &["rev-list", "--count", "main..HEAD"]), "1");
+    garden.plant(".git/index.lock", "");
+    let undone = garden.expect(0, &["undo", &run]);
+    assert!(undone.err.contains("not committed to new-rota: git says: "), "{}", undone.err);
+    std::fs::remove_file(garden.path(".git/index.lock")).unwrap();
+    garden.expect(0, &["undo", &run]);
+    assert_eq!(git(&garden, &["rev-list", "--count", "main..HEAD"]), "2");
+}
+
+/// A removal that a killed process had staged, but not committed, gets its commit.
+///
+/// covers: 3.17
+#[test]
+fn a_staged_removal_is_committed() {
+    let garden = TestProject::with("steered");
+    in_repository(&garden);
+    garden.expect(0, &["run", "bring the notes up to date", "--headless", "approve", "--branch", "notes"]);
+    let run = garden.run_folder().file_name().and_then(|name| name.to_str()).unwrap().to_owned();
+    let commits = git(&garden, &["rev-list", "--count", "HEAD"]);
+    garden.plant(".git/index.lock", "");
+    garden.expect(0, &["undo", &run, "write-rota-1"]);
+    std::fs::remove_file(garden.path(".git/index.lock")).unwrap();
+    assert_eq!(git(&garden, &["rev-list", "--count", "HEAD"]), commits);
+    git(&garden, &["add", "--all", "--", "rota.md"]);
+    garden.expect(0, &["resume", &run]);
+    assert_eq!(git(&garden, &["show", "--format=", "--name-status", "HEAD"]), "D\trota.md");
+    assert_eq!(git(&garden, &["diff", "--cached", "--name-only"]), "");
 }
 
 /// A process that is killed after the change and before its commit loses no commit: `resume` makes it.

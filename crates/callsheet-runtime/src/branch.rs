@@ -130,6 +130,12 @@ pub(crate) struct Commits {
     told: bool,
 }
 
+/// Makes the commits that are missing of a run that rests, because git refused them or the process ended before. Blocks
+/// while git works. If a commit fails, `tell` gets the reason.
+pub fn commit_late(workspace: &Workspace, store: &dyn Store, run: &Run, tell: &dyn Fn(&str)) {
+    Commits::default().look(workspace, store, run, tell);
+}
+
 impl Commits {
     /// Makes one commit for each change set that was applied or undone since the last look. Blocks while git works. If
     /// a commit fails, the files stay as they are, `tell` gets the reason once, and the next look tries again.
@@ -277,11 +283,15 @@ impl<'a> Git<'a> {
         let has_commits = self.run(&["rev-parse", "--verify", "--quiet", "HEAD"])?.status.success();
         let prefix = self.text(&["rev-parse", "--show-prefix"])?;
         let (mut rows, mut mixed) = (String::new(), Vec::new());
-        for file in applied.changes.files.iter().filter(|file| listed.contains(file.path.as_str())) {
+        for file in &applied.changes.files {
+            let head = if has_commits { self.in_head(&file.path)? } else { None };
+            // A file that is in no commit and not listed is ignored. One whose removal is staged is not listed either.
+            if head.is_none() && !listed.contains(file.path.as_str()) {
+                continue;
+            }
             let (from, to) = if applied.reverted { (&file.after, &file.before) } else { (&file.before, &file.after) };
             let (from, to) =
                 (self.stored(&file.path, from.as_ref(), store)?, self.stored(&file.path, to.as_ref(), store)?);
-            let head = if has_commits { self.in_head(&file.path)? } else { None };
             let (mode, head) = head.unzip();
             let blob = if head == from {
                 to.clone()
@@ -378,6 +388,8 @@ fn checked(output: Output) -> Result<String, BranchFault> {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let line = said.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it failed without a message");
+    let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+    // Git gives the reason first, and then advice.
+    let line = lines.next().unwrap_or("it failed without a message");
     Err(BranchFault::Git(visible_line(line)))
 }

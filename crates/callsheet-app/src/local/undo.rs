@@ -56,5 +56,5 @@ pub fn undo_lines(undone: &Undone, run: &str) -> Vec<String> {
     // What is wrong names the file already.
     let refused = undone.refused.iter().map(|issue| format!("{}; {}", issue.what, issue.todo));
     let nothing = (*undone == Undone::default()).then(|| format!("run {run} has no changes to revert"));
-    restored.chain(deleted).chain(kept).chain(refused).chain(nothing).collect()
+    restored.chain(deleted).chain(kept).chain(refused).chain(nothing).chain(undone.notes.iter().cloned()).collect()
 }

@@ -1,5 +1,6 @@
 //! Undoing a run (spec 3.10).
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use callsheet_core::run::{Effect, Run};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::branch::{Commits, refuse_elsewhere};
+use crate::branch::{commit_late, refuse_elsewhere};
 use crate::changes::{self as disk, ApplyFault, Journal, Means};
 use crate::paths::Workspace;
 use crate::ports::{Clock, Store, SystemClock};
@@ -35,6 +36,9 @@ pub struct Undone {
     pub kept: Vec<(String, Slug)>,
     /// Why change sets were not undone.
     pub refused: Vec<Issue>,
+    /// What the person is told of the commits on the run's branch (spec 3.17).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 impl Undone {
@@ -132,7 +136,9 @@ pub(super) fn take_back(
             Err(fault) => return Err(defect(fault)),
         }
     }
-    Commits::default().look(workspace, means.store, session.run(), means.tell);
+    let notes = RefCell::new(Vec::new());
+    commit_late(workspace, means.store, session.run(), &|note| notes.borrow_mut().push(note.to_owned()));
+    undone.notes = notes.into_inner();
     if let Some(outcome) = session.run().outcome() {
         write_results(means.store, files, session.run(), outcome)?;
     }

@@ -39,8 +39,9 @@ pub fn left_out(setup: &Setup) -> Result<Vec<LeftOut>, Failure> {
 pub fn left_out_words(setup: &Setup, left_out: &[LeftOut]) -> Option<String> {
     let files: Vec<String> = left_out.iter().map(|one| shown(setup, &one.path)).collect();
     let what = files.join(", ");
+    let call = &setup.command;
     (!files.is_empty())
-        .then(|| format!("skipped until you trust them: {what}. `callsheet trust` lists what they could do"))
+        .then(|| format!("skipped until you trust them: {what}. `{call} trust` lists what they could do"))
 }
 
 /// The failure that explains why something with this name is missing, if it is left out.

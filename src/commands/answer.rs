@@ -26,9 +26,13 @@ pub(super) fn order(setup: &Setup, run: &RunId, command: RunCommand) -> Result<R
     Ok(settled(&runs, &order, runs.order(run, &order)?)?)
 }
 
+fn say_notes(setup: &Setup, receipt: &Receipt) -> Result<(), Failure> {
+    receipt.notes.steps().iter().try_for_each(|note| super::say(setup, &note.for_shell(&setup.command)))
+}
+
 /// Prints the outcome of a command.
 pub(super) fn say(setup: &Setup, receipt: &Receipt) -> Result<Exit, Failure> {
-    receipt.notes.iter().try_for_each(|note| super::say(setup, note))?;
+    say_notes(setup, receipt)?;
     let words = match &receipt.arrival {
         Arrival::Saved => {
             let (what, run) = (&receipt.what, &receipt.run);
@@ -44,7 +48,7 @@ fn and_resume(setup: &Setup, receipt: &Receipt, resume: bool) -> Result<Exit, Fa
     if !resume || receipt.is_sent() {
         return say(setup, receipt);
     }
-    receipt.notes.iter().try_for_each(|note| super::say(setup, note))?;
+    say_notes(setup, receipt)?;
     let store = setup.existing_store()?;
     let found = find_run(&store, Some(receipt.run.as_str()), |_| true, "")?;
     let run = recorded(&store, &found)?.run;

@@ -372,7 +372,7 @@ fn tell_of_retry(setup: &Setup, run: &RunView, id: &RunId) {
         tell!("Next: {call} retry {id} {}", problems.join(" "));
         if run.is_misconfigured() {
             tell!(
-                "  or with another model, which `callsheet model list` names: {call} retry {id} {} --model PROVIDER/MODEL",
+                "  or with another model, which `{call} model list` names: {call} retry {id} {} --model PROVIDER/MODEL",
                 problems.join(" ")
             );
         }

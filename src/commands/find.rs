@@ -112,7 +112,7 @@ fn by_index(setup: &Setup, services: &Services, text: &str) -> Result<usize, Fai
         }
     }
     if found.empty_index && !setup.json {
-        tell!("templates with fresh context find nothing: there is no index; `callsheet index` builds it");
+        tell!("templates with fresh context find nothing: there is no index; `{} index` builds it", setup.command);
     }
     Ok(found.matches.len())
 }

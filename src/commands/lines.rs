@@ -147,6 +147,8 @@ struct Asking {
     person: Arc<TerminalPerson>,
     id: RunId,
     sheet: String,
+    /// How the person calls the program.
+    call: String,
     /// What is being asked now.
     now: Option<(Ask, CancellationToken, JoinHandle<Asked>)>,
     /// What waited at the last look. What the driver answers by itself no longer waits at the next look.
@@ -161,8 +163,8 @@ impl Asking {
         let sheet = setup.project.join(run_folder(id)).join("sheet.md").display().to_string();
         let person = Arc::new(TerminalPerson::new(term::colours()));
         let (seen, answered) = (Vec::new(), Vec::new());
-        let runs = Arc::new(setup.runs());
-        Self { runs, person, id: id.clone(), sheet, now: None, seen, answered, attended: Attended::Somebody }
+        let (runs, call) = (Arc::new(setup.runs()), setup.command.clone());
+        Self { runs, person, id: id.clone(), sheet, call, now: None, seen, answered, attended: Attended::Somebody }
     }
 
     /// Asks what waits next, and reads the answers.
@@ -201,20 +203,20 @@ impl Asking {
     ) -> Option<(Ask, CancellationToken, JoinHandle<Asked>)> {
         let cancel = CancellationToken::new();
         let (person, withdrawn) = (Arc::clone(&self.person), cancel.clone());
-        let (runs, id) = (Arc::clone(&self.runs), self.id.clone());
+        let (runs, id, call) = (Arc::clone(&self.runs), self.id.clone(), self.call.clone());
         let task = match &ask {
             Ask::Gate(gate) => {
                 let view = runs.gate(run, gate).ok()?;
                 self.answered.extend(view.also.iter().map(|also| Ask::Gate(also.gate.clone())));
                 let sheet = self.sheet.clone();
-                tokio::spawn(async move { at_gate(&*runs, &person, &id, (&view, &sheet), &withdrawn).await })
+                tokio::spawn(async move { at_gate((&*runs, &call), &person, &id, (&view, &sheet), &withdrawn).await })
             }
             Ask::Question(asking) => {
                 let question = asked.iter().find(|one| one.asking == *asking)?;
                 let (task, text, to) = (question.task.clone(), question.text.clone(), asking.clone());
                 tokio::spawn(async move {
                     match person.reply(&task, &text, &withdrawn).await {
-                        Some(text) => give(&*runs, &id, RunCommand::Reply { to, text }),
+                        Some(text) => give((&*runs, &call), &id, RunCommand::Reply { to, text }),
                         None => Asked::Nobody,
                     }
                 })
@@ -232,7 +234,7 @@ impl Asking {
 }
 
 async fn at_gate(
-    runs: &dyn RunControl,
+    runs: (&dyn RunControl, &str),
     person: &TerminalPerson,
     id: &RunId,
     (view, sheet): (&GateView, &str),
@@ -255,19 +257,21 @@ async fn at_gate(
     }
 }
 
-/// Gives a command, waits until an answer is recorded, and prints the receipt or refusal.
-fn give(runs: &dyn RunControl, id: &RunId, command: RunCommand) -> Asked {
+/// Gives a command, waits until an answer is recorded, and prints the receipt or refusal. Commands in them begin with
+/// `call`.
+fn give((runs, call): (&dyn RunControl, &str), id: &RunId, command: RunCommand) -> Asked {
     let given = Order::new(AnsweredBy::Terminal, command).and_then(|order| {
         let receipt = runs.order(id, &order)?;
         tokio::task::block_in_place(|| settled(runs, &order, receipt))
     });
     match given {
         Ok(receipt) => {
-            receipt.notes.iter().for_each(|note| tell!("{note}"));
+            receipt.notes.steps().iter().for_each(|note| tell!("{}", note.for_shell(call)));
             Asked::Done
         }
         Err(refusal) => {
-            let advice = if refusal.advice.is_empty() { String::new() } else { format!("; {}", refusal.advice) };
+            let advice = refusal.advice.for_shell(call);
+            let advice = if advice.is_empty() { advice } else { format!("; {advice}") };
             tell!("{}{advice}", refusal.what);
             Asked::Again
         }

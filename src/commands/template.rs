@@ -98,7 +98,7 @@ fn list(setup: &Setup) -> Result<Exit, Failure> {
         super::print(&format!("{}{form}: {kind}, {file}\n  {}\n", template.name, one_line(&description, 300)))?;
     }
     for name in loaded.library.unavailable() {
-        tell!("{} has errors; `callsheet template check` lists them", one_line(name, 64));
+        tell!("{} has errors; `{} template check` lists them", one_line(name, 64), setup.command);
     }
     for file in &loaded.unreadable {
         tell!("{}: {}", file.file, file.reason);
@@ -240,8 +240,10 @@ fn rank(setup: &Setup, arguments: &TemplateMatchArgs) -> Result<Exit, Failure> {
     let templates = loaded.library.templates().map(|known| &known.template).filter(|template| template.name != own);
     let rows = if arguments.all { match_all_templates(templates, &query) } else { match_templates(templates, &query) };
     if rows.is_empty() && !setup.json {
-        let more = if arguments.all { "" } else { "`callsheet template match --all` searches every operator; " };
-        tell!("no template matches; {more}`callsheet template list` lists all templates");
+        let call = &setup.command;
+        let more = format!("`{call} template match --all` searches every operator; ");
+        let more = if arguments.all { String::new() } else { more };
+        tell!("no template matches; {more}`{call} template list` lists all templates");
     }
     for row in rows {
         if setup.json {

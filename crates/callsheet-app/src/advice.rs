@@ -34,8 +34,13 @@ impl Advice {
     /// This advice and further steps.
     #[must_use]
     pub fn and(mut self, more: impl Into<Self>) -> Self {
-        self.0.extend(more.into().0);
+        self.add(more);
         self
+    }
+
+    /// Adds further steps.
+    pub fn add(&mut self, more: impl Into<Self>) {
+        self.0.extend(more.into().0);
     }
 
     /// Whether there is nothing to say.
@@ -50,8 +55,16 @@ impl Advice {
 
     /// The advice for a person with a command line. Each command begins with `call`, such as `callsheet -C FOLDER`.
     pub fn for_shell(&self, call: &str) -> String {
-        let steps: Vec<String> = self.0.iter().map(|step| step.for_shell(call)).collect();
-        steps.join("; ")
+        self.drawn(|step| step.for_shell(call))
+    }
+
+    /// The steps in one line, each as a face draws it.
+    pub fn drawn(&self, draw: impl Fn(&AdviceStep) -> String) -> String {
+        self.0.iter().map(draw).fold(String::new(), |line, step| match line.as_str() {
+            "" => step,
+            question if question.ends_with('?') => format!("{line} {step}"),
+            _ => format!("{line}; {step}"),
+        })
     }
 }
 
@@ -62,7 +75,8 @@ impl AdviceStep {
         std::iter::once(call.to_owned()).chain(words).collect::<Vec<_>>().join(" ")
     }
 
-    fn for_shell(&self, call: &str) -> String {
+    /// The step for a person with a command line. Its command begins with `call`.
+    pub fn for_shell(&self, call: &str) -> String {
         if self.command.is_empty() { self.text.clone() } else { format!("{}: {}", self.text, self.command_line(call)) }
     }
 }
@@ -105,6 +119,10 @@ mod tests {
         let told = "look: callsheet -C 'my garden' show r1; then: callsheet -C 'my garden' trust 'my notes'; or wait";
         assert_eq!(advice.for_shell("callsheet -C 'my garden'"), told);
         assert!(Advice::from("").is_empty());
+        assert_eq!(
+            Advice::from("Did you mean b?").and("wait").and("or not").to_string(),
+            "Did you mean b? wait; or not"
+        );
         assert_eq!(shell_word("../my-garden"), "../my-garden");
         assert_eq!(shell_word("my garden's"), r"'my garden'\''s'");
     }

@@ -9,6 +9,7 @@ use callsheet_runtime::driver::Undone;
 use callsheet_runtime::ports::AskingCall;
 use serde::{Deserialize, Serialize};
 
+use crate::advice::Advice;
 use crate::refusal::Refusal;
 use crate::view::Cursor;
 
@@ -189,8 +190,8 @@ pub struct Receipt {
     pub what: String,
     /// When the command takes effect.
     pub arrival: Arrival,
-    /// Further notes for the person, one line each.
-    pub notes: Vec<String>,
+    /// Further notes for the person, perhaps with commands.
+    pub notes: Advice,
     /// The changes that `undo` reverted.
     pub undone: Option<Undone>,
     /// What an answer is about.
@@ -211,7 +212,7 @@ pub struct AnswerTo {
 impl Receipt {
     pub(crate) fn new(run: &RunId, what: impl Into<String>, owner: Option<&String>) -> Self {
         let arrival = owner.map_or(Arrival::Saved, |owner| Arrival::Sent { owner: owner.clone() });
-        Self { run: run.clone(), what: what.into(), arrival, notes: Vec::new(), undone: None, answers: None }
+        Self { run: run.clone(), what: what.into(), arrival, notes: Advice::default(), undone: None, answers: None }
     }
 
     pub(crate) fn done(run: &RunId, what: impl Into<String>) -> Self {

@@ -230,7 +230,8 @@ fn send(app: &mut App, viewer: &Viewer, ask: &Ask, command: RunCommand) {
             app.review = None;
             app.armed = None;
             let rests = app.rests().then(|| "your answer is saved; r resumes the run with it".to_owned());
-            let words: Vec<String> = receipt.notes.into_iter().chain(rests).collect();
+            let words: Vec<String> =
+                receipt.notes.steps().iter().map(|note| note.for_shell("callsheet")).chain(rests).collect();
             if !words.is_empty() {
                 app.say(&words.join("; "));
             }

@@ -172,7 +172,7 @@ fn verdict(fields: &Fields, gate: u32) -> Result<RunCommand, Refusal> {
 fn order(app: &Visit, id: &RunId, fields: &Fields, command: RunCommand) -> Said {
     let order = fields.order(app, command);
     let receipt = settled(&*app.runs, &order, app.runs.order(id, &order)?)?;
-    let notes: String = receipt.notes.iter().map(|note| format!(". {note}")).collect();
+    let notes: String = receipt.notes.steps().iter().map(|note| format!(". {}", note.for_shell("callsheet"))).collect();
     Ok(receipt.words() + &notes)
 }
 

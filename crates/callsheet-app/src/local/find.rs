@@ -62,7 +62,8 @@ pub fn find_run(
         1 => Ok(found.remove(0)),
         0 => {
             let near = fuzzy::did_you_mean(asked, runs.iter().map(|run| run.run.as_str()));
-            let advice = Advice::from(near).and(list_runs()).and("name a run before its tasks");
+            let all = || list_runs().and("name a run before its tasks");
+            let advice = if near.is_empty() { all() } else { near.into() };
             Err(Refusal::usage(format!("there is no run {}", one_line(asked, 64)), advice))
         }
         _ => {

@@ -73,14 +73,12 @@ pub(super) fn fork(runs: &LocalRuns, id: &RunId, at: Option<&str>) -> Result<Rec
             given.map_err(|fault| Refusal::of_drive(&fault, &fresh))?;
         }
     }
-    let mut notes = vec![format!("resume it: callsheet resume {fresh}")];
+    let mut notes = Advice::command("resume it", ["resume", fresh.as_str()]);
     if !changed.is_empty() {
         let files: Vec<String> = changed.into_iter().collect();
-        notes.push(format!(
-            "{id} changed {} after this point; they stay as they are (to undo that: callsheet undo {id}): {}",
-            counted(files.len(), "file"),
-            one_line(&files.join(", "), 600)
-        ));
+        let (count, names) = (counted(files.len(), "file"), one_line(&files.join(", "), 600));
+        notes.add(format!("{id} changed {count} after this point; they stay as they are: {names}"));
+        notes.add(Advice::command("to undo that", ["undo", id.as_str()]));
     }
     if !unended.is_empty() {
         let calls: Vec<String> =

@@ -80,7 +80,7 @@ pub fn standing(view: &GateView) -> Option<Standing> {
 pub(super) fn answer(runs: &Ordered<'_>, run: &RunId) -> Result<Receipt, Refusal> {
     let asked = Asked::of(runs, run)?;
     let order = runs.order;
-    let mut notes = Vec::new();
+    let mut notes = Advice::default();
     let messages = match &order.command {
         RunCommand::Approve { gates, tasks, later, always } => {
             let chosen = asked.chosen(gates, tasks)?;
@@ -93,7 +93,7 @@ pub(super) fn answer(runs: &Ordered<'_>, run: &RunId) -> Result<Receipt, Refusal
             let chosen =
                 if gates.is_empty() { asked.without_interrupted(chosen, *later, tasks, &mut notes)? } else { chosen };
             if let Some(words) = always {
-                notes.extend(asked.grant(runs, &chosen, tasks, *words)?);
+                asked.grant(runs, &chosen, tasks, *words)?.into_iter().for_each(|line| notes.add(line));
             }
             let chosen = chosen.into_iter().filter(|(gate, _)| !later || !is_change(gate));
             let approve = |(gate, named): (&Gate, Vec<Slug>)| {
@@ -123,7 +123,7 @@ pub(super) fn answer(runs: &Ordered<'_>, run: &RunId) -> Result<Receipt, Refusal
     };
     let is_saved = asked.found.owner.is_none() && asked.store.has_messages(run)?;
     if is_saved {
-        notes.push("an answer was saved before; where both answer the same question, the later one counts".to_owned());
+        notes.add("an answer was saved before; where both answer the same question, the later one counts");
     }
     runs.post(&asked.store, &asked.found, &messages)?;
     let what = match messages.len() {
@@ -227,7 +227,7 @@ impl Asked {
         mut chosen: Chosen<'a>,
         later: bool,
         tasks: &[String],
-        notes: &mut Vec<String>,
+        notes: &mut Advice,
     ) -> Result<Chosen<'a>, Refusal> {
         let alone = self.open.len() == 1 && !later;
         let named = |gate: &Gate| asked_about(gate).all(|task| tasks.iter().any(|name| name == task.as_str()));
@@ -255,7 +255,7 @@ impl Asked {
         if chosen.is_empty() {
             return Err(Refusal::usage(what, advice));
         }
-        notes.push(format!("{what}; {advice}"));
+        notes.add(Advice::from(what).and(advice));
         Ok(chosen)
     }
 

@@ -38,8 +38,8 @@ fn named(run: &Run, id: &RunId, names: &[String]) -> Result<BTreeSet<Slug>, Refu
     for name in names {
         let slug = Slug::new(name.clone());
         if run.state_of(&slug).is_none() {
-            let all = run.all_tasks().map(|task| task.task.slug.as_str());
-            return Err(unknown_task(id, name, &all.collect::<Vec<_>>()));
+            let all: Vec<&str> = run.names().into_iter().map(Slug::as_str).collect();
+            return Err(unknown_task(id, name, &all));
         }
         tasks.extend(run.tasks_within(&slug));
     }

@@ -251,7 +251,7 @@ impl RunServer {
         let sent = self.runs.order(run, &order).map_err(words)?;
         let receipt = settled(&*self.runs, &order, sent).map_err(words)?;
         let mut said = vec![receipt.words()];
-        said.extend(receipt.notes.iter().cloned());
+        said.extend(receipt.notes.steps().iter().map(advised));
         if resumes && receipt.arrival == Arrival::Saved {
             said.push(self.runs.resume(run).map_err(words)?.words());
         }
@@ -281,8 +281,7 @@ const TOOLS: [(&str, &str); 7] = [
 
 fn words(refusal: Refusal) -> String {
     let Refusal { what, advice, .. } = refusal;
-    let steps: Vec<String> = advice.steps().iter().map(advised).collect();
-    if steps.is_empty() { what } else { format!("{what}. {}", steps.join("; ")) }
+    if advice.is_empty() { what } else { format!("{what}. {}", advice.drawn(advised)) }
 }
 
 /// A step of advice for the program: with its own tool, or else as something that the person can do.

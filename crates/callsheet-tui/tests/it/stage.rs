@@ -178,7 +178,14 @@ impl RunControl for Runs {
     fn order(&self, run: &RunId, order: &Order) -> Result<Receipt, Refusal> {
         self.sent.lock().unwrap().push(order.command.clone());
         let what = "restored plan.md".to_owned();
-        Ok(Receipt { run: run.clone(), what, arrival: Arrival::Done, notes: Vec::new(), undone: None, answers: None })
+        Ok(Receipt {
+            run: run.clone(),
+            what,
+            arrival: Arrival::Done,
+            notes: callsheet_app::Advice::default(),
+            undone: None,
+            answers: None,
+        })
     }
 
     fn resume(&self, _: &RunId) -> Result<Receipt, Refusal> {

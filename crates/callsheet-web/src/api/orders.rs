@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 
 use super::access::{Approving, Steering};
 use super::answer::{Answer, Answered};
-use super::problem::{Code, Problem};
+use super::problem::{Code, Problem, Step};
 use super::reading::{At, Body, key};
 use super::runs::{RunName, summary, with_run};
 use super::{Api, Shared, blocking};
@@ -27,7 +27,7 @@ pub(super) struct Done {
     /// What happened, in words.
     what: String,
     /// Further notes.
-    notes: Vec<String>,
+    notes: Vec<Step>,
 }
 
 impl Done {
@@ -37,7 +37,7 @@ impl Done {
             Arrival::Saved => "saved",
             Arrival::Recorded | Arrival::Done => "done",
         };
-        Self { run: receipt.run.to_string(), arrival, what: receipt.words(), notes: receipt.notes }
+        Self { run: receipt.run.to_string(), arrival, what: receipt.words(), notes: Step::all(&receipt.notes) }
     }
 }
 

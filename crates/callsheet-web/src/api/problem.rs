@@ -67,7 +67,7 @@ pub(super) enum Fault {
     Server,
 }
 
-/// One thing to do about a problem.
+/// One thing to do, or to know.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(super) struct Step {
     /// What it is.
@@ -101,8 +101,10 @@ pub(super) struct Problem {
 }
 
 impl Step {
-    fn of(step: &AdviceStep) -> Self {
-        Self { text: step.text.clone(), command: step.command.clone() }
+    /// The steps of advice.
+    pub fn all(advice: &Advice) -> Vec<Self> {
+        let of = |step: &AdviceStep| Self { text: step.text.clone(), command: step.command.clone() };
+        advice.steps().iter().map(of).collect()
     }
 }
 
@@ -118,7 +120,7 @@ impl Problem {
             code,
             fault,
             retry: matches!(code, Code::Busy | Code::Failed),
-            advice: advice.into().steps().iter().map(Step::of).collect(),
+            advice: Step::all(&advice.into()),
         }
     }
 

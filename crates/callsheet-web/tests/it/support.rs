@@ -45,7 +45,7 @@ impl TestRuns {
             run: run.clone(),
             what: "Done".to_owned(),
             arrival: Arrival::Done,
-            notes: Vec::new(),
+            notes: callsheet_app::Advice::default(),
             undone: None,
             answers: None,
         }

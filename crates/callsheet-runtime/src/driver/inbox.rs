@@ -211,7 +211,8 @@ fn events_of(run: &Run, services: &Services, message: InboxMessage) -> Result<Op
         InboxMessage::Raise { limit, max } => {
             // What failed begins again, with the higher limit.
             let task = limit.rsplit_once('.').map(|(task, _)| Slug::new(task)).filter(|task| has_failed(run, task));
-            let retried = task.map(|task| events::TaskRetried { task, skills: BTreeMap::new() }.into());
+            let retried =
+                task.map(|task| events::TaskRetried { task, skills: BTreeMap::new(), because: String::new() }.into());
             return Ok(Some([events::LimitRaised { limit, max }.into()].into_iter().chain(retried).collect()));
         }
         InboxMessage::Answer { gate, answer, by, .. } => {
@@ -240,14 +241,14 @@ fn events_of(run: &Run, services: &Services, message: InboxMessage) -> Result<Op
                 None => None,
             }
         }
-        InboxMessage::Retry { mut tasks } => {
+        InboxMessage::Retry { mut tasks, because } => {
             let named = tasks.len();
             tasks.retain(|task| !is_back(run, task));
             if tasks.is_empty() && named > 0 {
                 return Ok(None);
             }
             let skills = retry::changed_skills(services, run, &tasks)?;
-            let retried = |task| events::TaskRetried { task, skills: skills.clone() }.into();
+            let retried = |task| events::TaskRetried { task, skills: skills.clone(), because: because.clone() }.into();
             return Ok(Some(tasks.into_iter().map(retried).collect()));
         }
         InboxMessage::Drop { mut tasks } => {

@@ -193,7 +193,7 @@ fn retry_what_limits_ended(
     let of_template = by_limit && session.run().operators().tree().is_some();
     let failed = if of_template { session.run().failed() } else { Vec::new() };
     let failed = failed.into_iter().chain(session.run().failed_by_limits_of_calls());
-    let retried = |task| events::TaskRetried { task, skills: BTreeMap::new() }.into();
+    let retried = |task| events::TaskRetried { task, skills: BTreeMap::new(), because: String::new() }.into();
     let events = failed.map(retried).collect();
     session.record(services, events)?;
     Ok(())

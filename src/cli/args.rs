@@ -241,6 +241,10 @@ pub struct RetryArgs {
     #[arg(long)]
     pub keep_changes: bool,
 
+    /// What was wrong with their results. Their prompts then contain it.
+    #[arg(long, value_name = "WORDS")]
+    pub because: Option<String>,
+
     /// Shared flags.
     #[command(flatten)]
     pub work: WorkArgs,

@@ -74,7 +74,10 @@ pub(super) fn sheet(
         tell!("{file}: {found}{estimate}");
     }
     for task in reading.value.steps.iter().flat_map(|step| &step.tasks) {
-        if let Some(why) = trouble_with_items(setup, task) {
+        let Some(why) = trouble_with_items(setup, task) else { continue };
+        if setup.json {
+            super::print_json(&json!({ "file": file, "severity": "warning", "task": task.name, "what": why }))?;
+        } else {
             tell!("{file}: warning: {}: {}", task.name, one_line(&why, 300));
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use callsheet_app::{
     Advice, Joined, Refusal, RunControl, RunView, State, TaskRun, answer_text, join_json, result_of_tree, results_json,
-    run_folder,
+    run_folder, warnings_of_tree,
 };
 use callsheet_core::nouns::{Phase, RunId, Settings, Slug};
 use callsheet_core::record::{Outcome, Tree};
@@ -461,8 +461,7 @@ fn tree_words(
     result: &TaskResult,
     summary: &Summary,
 ) -> Result<(), Failure> {
-    let runs = setup.runs();
-    let warnings = run.warnings_of_tree(&|blob| runs.blob(blob).ok());
+    let warnings = warnings_of_tree(&setup.runs(), run);
     if setup.json {
         return super::print_json(&serde_json::json!({
             "result": outcome, "run": id, "task_result": result, "files": run_folder(id), "summary": summary,

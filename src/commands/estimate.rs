@@ -9,7 +9,6 @@ use callsheet_core::nouns::{
     TaskList,
 };
 use callsheet_core::view::{counted, dollars, thousands};
-use callsheet_format::items::missing_field;
 use callsheet_models::config::{ModelRef, Prices, Provider};
 use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::references::{file_of_item, known_items};
@@ -174,13 +173,13 @@ fn read_by(task: &Task, items: Option<&Items>) -> BTreeSet<String> {
     own.chain(source.and_then(file_of)).chain(files).collect()
 }
 
-/// What is wrong now with the list that a task is done for.
+/// Why a task would have no items now.
 pub(super) fn trouble_with_items(setup: &Setup, task: &Task) -> Option<String> {
     let link = link_target(&task.source()?.target);
     match known_items(&task.source()?.target, &Workspace::new(&setup.project, &[]).ok()?)? {
         Err(why) => Some(format!("{link} gives no items: {why}")),
         Ok(items) if items.is_empty() => Some(format!("{link} contains no items, so the task will do nothing")),
-        Ok(items) => missing_field(task, &items).map(|why| format!("{link}: {why}")),
+        Ok(_) => None,
     }
 }
 

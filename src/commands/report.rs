@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use callsheet_app::{omitted_rules, refuse_unmasked, result_of_tree, run_folder};
+use callsheet_app::{omitted_rules, refuse_unmasked, result_of_tree, run_folder, warnings_of_tree};
 use callsheet_runtime::paths::{create_private_folder, write_private};
 use callsheet_runtime::shown::Shown;
 
@@ -19,9 +19,13 @@ pub(super) fn report(setup: &Setup, arguments: &ReportArgs) -> Result<Exit, Fail
     let format = arguments.format.map_or_else(|| named_form(arguments.output.as_deref()), Ok)?;
     let text = match format {
         ReportFormat::Md => {
-            let lines = omitted_rules(&runs, run).into_iter().map(|line| format!("- {line}\n")).collect::<String>();
-            let part = if lines.is_empty() { lines } else { format!("\n## Rules without room\n{lines}") };
-            Shown::markdown(&(run.report(result_of_tree(&runs, run).as_ref()) + &part))
+            let part = |title: &str, lines: Vec<String>| {
+                let lines: String = lines.iter().map(|line| format!("- {}\n", one_line(line, 600))).collect();
+                if lines.is_empty() { lines } else { format!("\n## {title}\n\n{lines}") }
+            };
+            let parts =
+                [part("Warnings", warnings_of_tree(&runs, run)), part("Rules without room", omitted_rules(&runs, run))];
+            Shown::markdown(&(run.report(result_of_tree(&runs, run).as_ref()) + &parts.concat()))
         }
         ReportFormat::Html => callsheet_report::report(&runs, &found, &folded),
         ReportFormat::Junit => callsheet_report::junit(&runs, &found, &folded),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use callsheet_app::{
     Advice, CallRecord, Folded, Question, RunControl, RunView, State, TaskRun, answer_text, asked_about,
-    joined_results, result_of_tree, run_folder,
+    joined_results, result_of_tree, run_folder, warnings_of_tree,
 };
 use callsheet_core::events::LogEntry;
 use callsheet_core::nouns::{BlobId, Phase, RunId, Slug};
@@ -70,6 +70,9 @@ pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure>
         if let Some(result) = result_of_tree(&setup.runs(), &run) {
             text.push_str(&tree_text(&result));
         }
+        for warning in warnings_of_tree(&setup.runs(), &run) {
+            text.push_str(&format!("\nWarning: {}\n", one_line(&warning, 300)));
+        }
         text
     };
     paged(&harmless(&text), arguments.plain)
@@ -120,6 +123,7 @@ fn as_json(
     let mut shown = run_json(setup, run, found);
     shown["saved_answer"] = json!(is_answered(&**store, found)?);
     shown["task_result"] = json!(result_of_tree(&setup.runs(), run));
+    shown["warnings"] = json!(warnings_of_tree(&setup.runs(), run));
     shown["waits"] = json!(setup.runs().gates(run)?);
     let asked: Vec<Value> = run.questions().iter().map(|one| json!({ "task": one.task, "text": one.text })).collect();
     shown["question"] = asked.first().cloned().into();
@@ -198,7 +202,9 @@ fn run_text(setup: &Setup, run: &RunView, found: &RunSummary, waits: &[GateView]
             text.push_str(&task_lines(run, task, driven));
         }
     }
-    let earlier: Vec<&TaskRun> = run.tasks().filter(|task| run.step_of(&task.task.slug).is_none()).collect();
+    let earlier = run.tasks().filter(|task| run.step_of(&task.task.slug).is_none());
+    let (gone, mut earlier): (Vec<&TaskRun>, Vec<&TaskRun>) = earlier.partition(|task| task.state() == State::Dropped);
+    earlier.extend(gone);
     if !earlier.is_empty() {
         text.push_str("From earlier lists\n");
         earlier.into_iter().for_each(|task| text.push_str(&task_lines(run, task, driven)));

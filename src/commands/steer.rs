@@ -22,7 +22,11 @@ pub(super) fn retry(setup: &Setup, arguments: &RetryArgs) -> Result<Exit, Failur
     let receipt = order(
         setup,
         &found.run,
-        RunCommand::Retry { tasks: arguments.tasks.clone(), keep_changes: arguments.keep_changes },
+        RunCommand::Retry {
+            tasks: arguments.tasks.clone(),
+            keep_changes: arguments.keep_changes,
+            because: arguments.because.clone().unwrap_or_default(),
+        },
     )?;
     if receipt.is_sent() {
         let raised = raise(setup, &found.run)?;

@@ -57,8 +57,10 @@ fn wants_list(tree: &Tree, key: &str) -> bool {
 /// Parses JSON, or with `@` the content of a file: JSON, JSON Lines, a table or lines, depending on its extension.
 fn json_value(key: &str, given: &str) -> Result<Value, Failure> {
     let Some(path) = given.strip_prefix('@') else {
-        let advice = "after := write valid JSON, or @FILE for the value in a file";
-        return serde_json::from_str(given).map_err(|error| Failure::usage(format!("{key}: {error}"), advice));
+        let advice =
+            format!("after := write valid JSON, such as {key}:='[\"a.md\"]', or @FILE for the value in a file");
+        let what = |error| format!("{key}: `{}` is not valid JSON: {error}", one_line(given, 100));
+        return serde_json::from_str(given).map_err(|error| Failure::usage(what(error), advice));
     };
     let wrong = |what: String, advice| Failure::usage(format!("{key}: {path}: {what}"), advice);
     let text = read_text(path).map_err(|error| wrong(error, ""))?;

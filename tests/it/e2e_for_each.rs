@@ -207,10 +207,12 @@ fn the_fields_of_rows_stand_in_the_words() {
     let joined = std::fs::read_to_string(garden.run_folder().join("tasks/review.md")).unwrap();
     assert_eq!(joined, "## name: Ann\n\nHello Ann.\n\n## name: Bo\n\nHello.\n");
     garden.write("work.md", sheet.replace("{row.day}", "{row.nope}"));
-    let why = "no item has the field nope of {row.nope}; they have day, name";
-    let checked = garden.expect(0, &["sheet", "check", "work.md"]);
-    assert!(checked.err.contains(why), "{}", checked.err);
-    let ended = garden.expect(5, &["run", "--sheet", "work.md", "--set", "iterate=never"]);
+    let why = "{row.nope} has no value: no item of [People](people.csv) has this field. Name a field that the items have. Allowed: day, name.";
+    let checked = garden.expect(2, &["sheet", "check", "work.md"]);
+    assert!(checked.out.contains(why), "{}", checked.out);
+    let as_json = json_lines(&garden.expect(2, &["sheet", "check", "work.md", "--json"]).out);
+    assert!(as_json.iter().any(|line| line["code"] == "for-each-invalid"), "{as_json:?}");
+    let ended = garden.expect(2, &["run", "--sheet", "work.md", "--set", "iterate=never"]);
     assert!(ended.err.contains(why), "{}", ended.err);
 }
 

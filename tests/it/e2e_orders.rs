@@ -17,7 +17,7 @@ fn an_order_that_comes_again_has_one_effect() {
     let run = RunId::new(garden.run_folder().file_name().unwrap().to_str().unwrap());
     let order = |key: &str| Posted {
         order: Some(OrderId { by: AnsweredBy::Page, key: format!("{key}/0") }),
-        message: InboxMessage::Retry { tasks: vec![Slug::new("read-water-1")] },
+        message: InboxMessage::Retry { tasks: vec![Slug::new("read-water-1")], because: String::new() },
     };
     let post = |posted: &Posted| SqliteStore::open(&garden.store()).unwrap().post(&run, posted).unwrap();
     post(&order("first"));

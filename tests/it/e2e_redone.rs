@@ -151,15 +151,67 @@ fn a_raised_limit_keeps_a_conversation() {
 #[test]
 fn a_script_has_the_time_that_a_person_gives_it() {
     let garden = TestProject::scripted("[default]\ntext = \"It.\"\n");
-    let slow = "<task type=\"script\" name=\"slow\" effects=\"read\"><description>Wait</description>\
-        <command>sleep 3</command><timeout>1</timeout></task>";
-    garden.write(".callsheet/templates/slow.xml", slow);
-    garden.trust();
-    let ended = garden.expect(6, &["template", "run", "slow", "--approval", "never"]);
-    assert!(ended.err.contains("slow.timeout_seconds"), "the error names what raises it: {}", ended.err);
-    let run = run_of(&garden);
-    let ended = garden.expect(0, &["resume", &run, "--limit", "slow.timeout_seconds=60", "--approval", "never"]);
-    assert!(ended.err.contains("slow begins again"), "{}", ended.err);
+    for time in ["<timeout>1</timeout>", "<limits timeout_seconds=\"1\"/>"] {
+        let slow = format!(
+            "<task type=\"script\" name=\"slow\" effects=\"read\"><description>Wait</description>\
+             <command>sleep 2</command>{time}</task>"
+        );
+        garden.write(".callsheet/templates/slow.xml", slow);
+        garden.trust();
+        let ended = garden.expect(6, &["template", "run", "slow", "--approval", "never"]);
+        assert!(ended.err.contains("slow.timeout_seconds is 1; raise it"), "{time}: {}", ended.err);
+        let run = run_of(&garden);
+        let ended = garden.expect(0, &["resume", &run, "--limit", "slow.timeout_seconds=60", "--approval", "never"]);
+        assert!(ended.err.contains("slow begins again"), "{}", ended.err);
+    }
+}
+
+/// If the limit of a task above ended a call, the run names that limit with a command that works.
+///
+/// covers: T 8, T 9
+#[test]
+fn the_limit_of_the_task_above_is_named_with_a_command() {
+    let garden = TestProject::scripted("[default]\ntext = \"It.\"\n");
+    let step = |id: &str| format!("<task id=\"{id}\"><description>{id}</description></task>");
+    let steps = format!("<steps>{}{}</steps>", step("one"), step("two"));
+    let both = format!(
+        "<task type=\"sequential\" name=\"both\"><description>Both</description><limits max_calls=\"1\"/>{steps}</task>"
+    );
+    garden.write(".callsheet/templates/both.xml", both);
+    let ended = garden.expect(6, &["template", "run", "both"]);
+    let command = format!("resume {} --limit both.max_calls=2", run_of(&garden));
+    assert!(ended.err.contains(&command), "{}", ended.err);
+    garden.expect(0, &["resume", &run_of(&garden), "--limit", "both.max_calls=2"]);
+    assert_eq!(calls(&garden), (2, 0));
+}
+
+/// A loop whose last try counts although no try was a success says so wherever its result is shown.
+///
+/// covers: T 8
+#[test]
+fn a_result_that_was_accepted_without_success_is_told() {
+    let replies = "[[rule]]\nprompt = \"Judge it\"\ntext = '{\"success\": false, \"feedback\": \"more\"}'\n[default]\ntext = \"It.\"\n";
+    let garden = TestProject::scripted(replies);
+    let looped = |accepts: &str| {
+        format!(
+            "template: polish\nabout: Polish\n{accepts}make: {{ask: \"Write it. {{{{evaluation_feedback}}}}\"}}\n\
+             judge: {{ask: \"Judge it: {{{{director_result}}}}\", gives: {{success: boolean, feedback: string}}}}\n"
+        )
+    };
+    garden.write(".callsheet/templates/polish.yaml", looped(""));
+    let ended = garden.expect(5, &["template", "run", "polish"]);
+    assert!(ended.err.contains("three iterations had the same result"), "{}", ended.err);
+    assert!(ended.err.contains("change the instructions") && !ended.err.contains("--limit"), "{}", ended.err);
+    garden.write(".callsheet/templates/polish.yaml", looped("on_exhausted: accept\n"));
+    let warning = "three iterations had the same result, and none was a success";
+    let ended = garden.expect(0, &["template", "run", "polish"]);
+    assert!(ended.out.contains("It.") && ended.err.contains(warning), "{}", ended.err);
+    let shown = garden.expect(0, &["show"]).out;
+    assert!(shown.contains(warning), "{shown}");
+    for file in ["out.html", "out.md"] {
+        garden.expect(0, &["report", "-o", file]);
+        assert!(garden.read(file).contains(warning), "{file}");
+    }
 }
 
 /// A task of a sheet that its own limit ended names the limit and the command, and continues once the limit is raised.

@@ -402,8 +402,9 @@ fn limits_of_a_task_cut_its_reply_and_the_time_of_what_is_below() {
     let long = garden.expect(0, &["template", "run", "--json", "--approval", "never", "long"]).out;
     let kept = last(&long)["task_result"]["content"].as_str().unwrap().len();
     assert!((500..1_200).contains(&kept), "{kept} bytes");
-    let slow = garden.expect(6, &["template", "run", "--json", "--approval", "never", "slow"]).out;
-    assert_eq!(last(&slow)["task_result"]["error"]["reason"], "execution_timeout", "{slow}");
+    let slow = garden.expect(6, &["template", "run", "--approval", "never", "slow"]).err;
+    assert_eq!(result_of(&garden)["error"]["reason"], "execution_timeout", "{slow}");
+    assert!(slow.contains("slow.timeout_seconds is 1; raise it"), "the limit of the task above: {slow}");
 }
 
 /// covers: C22

@@ -10,6 +10,7 @@ mod e2e_acp_live;
 mod e2e_advice;
 mod e2e_answers;
 mod e2e_api;
+mod e2e_because;
 mod e2e_branch;
 mod e2e_calls;
 mod e2e_checks;

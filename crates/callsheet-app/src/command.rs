@@ -76,6 +76,9 @@ pub enum RunCommand {
         tasks: Vec<String>,
         /// Whether to repeat tasks even if files contain their changes. The changes then stay.
         keep_changes: bool,
+        /// What was wrong with their results, for their prompts. May be empty.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        because: String,
     },
     /// Remove tasks from the plan.
     Remove {

@@ -26,7 +26,7 @@ pub use host::Host;
 pub use local::{LocalRuns, Standing, asked_about, find_run, recorded, standing, undo_lines, unknown_task};
 pub use naming::{new_run, run_name};
 pub use refusal::{Kind, Refusal, refuse_unmasked};
-pub use report::{omitted_rules, result_of_tree};
+pub use report::{omitted_rules, result_of_tree, warnings_of_tree};
 pub use settled::{Awaited, settled};
 pub use starter::{InputOffer, NewRun, RunStarter, TemplateOffer};
 pub use view::{

@@ -20,3 +20,8 @@ pub fn omitted_rules(runs: &dyn RunControl, run: &RunView) -> Vec<String> {
 pub fn result_of_tree(runs: &dyn RunControl, run: &RunView) -> Option<TaskResult> {
     run.result_of_tree(&|blob| runs.blob(blob).ok())
 }
+
+/// The warnings of the tasks of templates, without duplicates, each with the task.
+pub fn warnings_of_tree(runs: &dyn RunControl, run: &RunView) -> Vec<String> {
+    run.warnings_of_tree(&|blob| runs.blob(blob).ok())
+}

@@ -19,7 +19,7 @@ pub use markdown::markdown;
 pub use timeline::{TIMELINE_STYLE, timeline};
 pub use zoom::Zoom;
 
-use callsheet_app::{Folded, RunControl, RunView, omitted_rules, result_of_tree};
+use callsheet_app::{Folded, RunControl, RunView, omitted_rules, result_of_tree, warnings_of_tree};
 use callsheet_core::events::LogEntry;
 use callsheet_core::nouns::BlobId;
 use callsheet_core::template::TaskResult;
@@ -43,6 +43,8 @@ struct Source<'a> {
     entries: &'a [LogEntry],
     /// The result, if a template ran.
     of_tree: Option<TaskResult>,
+    /// The warnings of the tasks of templates.
+    warnings: Vec<String>,
     /// Looks up texts of the record.
     blob: &'a dyn Fn(&BlobId) -> Option<String>,
     /// Rules of the project that did not fit into prompts.
@@ -57,6 +59,7 @@ pub fn report(runs: &dyn RunControl, found: &RunSummary, Folded { run, entries, 
         run,
         entries,
         of_tree: result_of_tree(runs, run),
+        warnings: warnings_of_tree(runs, run),
         blob: &|blob| runs.blob(blob).ok().map(|bytes| mask(&String::from_utf8_lossy(&bytes)).into_owned()),
         omitted: omitted_rules(runs, run),
     }))

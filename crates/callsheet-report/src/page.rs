@@ -112,6 +112,7 @@ fn answered(source: &Source<'_>) -> Markup {
                     (answer(&text))
                 }
             }
+            @for warning in &source.warnings { p.warning { "Warning: " (shown(warning)) } }
             @if let Some(line) = run.unsupported_line() { p.warning { "Warning: " (shown(&line)) } }
             @if let Some(Joined::Failed(why)) = run.joined() { p.warning { "No answer was written from the results: " (shown(why)) } }
         }

@@ -86,7 +86,7 @@ impl World {
                 .random
                 .pick(&slugs)
                 .cloned()
-                .map(|task| events::TaskRetried { task, skills: BTreeMap::new() }.into());
+                .map(|task| events::TaskRetried { task, skills: BTreeMap::new(), because: String::new() }.into());
         }
         let slugs = if self.random.chance(50) { problems } else { slugs };
         self.random.pick(&slugs).cloned().map(|task| events::TaskDropped { task }.into())

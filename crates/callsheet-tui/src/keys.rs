@@ -363,7 +363,8 @@ fn retry(app: &mut App, viewer: &Viewer) {
 }
 
 fn retry_now(app: &mut App, viewer: &Viewer, task: &Slug) {
-    let said = viewer.order(RunCommand::Retry { tasks: vec![task.to_string()], keep_changes: false });
+    let said =
+        viewer.order(RunCommand::Retry { tasks: vec![task.to_string()], keep_changes: false, because: String::new() });
     told(app, said, &format!("{task} is retried"));
 }
 

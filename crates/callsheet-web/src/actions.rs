@@ -79,7 +79,10 @@ pub(crate) async fn act(
     let done = move |app: &Visit, id: &RunId| match what.as_str() {
         "cancel" => order(app, id, &fields, RunCommand::Stop),
         "resume" => app.runs.resume(id).map(|receipt| receipt.words()),
-        "retry" => and_go_on(app, id, &fields, RunCommand::Retry { tasks: fields.all("task"), keep_changes: false }),
+        "retry" => {
+            let (tasks, because) = (fields.all("task"), fields.one("because").trim().to_owned());
+            and_go_on(app, id, &fields, RunCommand::Retry { tasks, keep_changes: false, because })
+        }
         "undo" => undo(app, id, &fields),
         "raise" => match fields.one("max").trim().parse::<f64>() {
             Ok(max) => {

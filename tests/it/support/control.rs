@@ -138,7 +138,7 @@ fn a_refused_command(world: &dyn World) {
     assert!(refused(keep).what.contains("no pending change with hunks"));
     let raise = RunCommand::Raise { limits: vec![("max_calls".to_owned(), 1.0)] };
     assert!(refused(raise).what.contains("was not raised"));
-    let retry = RunCommand::Retry { tasks: names(&["write-rota-1"]), keep_changes: false };
+    let retry = RunCommand::Retry { tasks: names(&["write-rota-1"]), keep_changes: false, because: String::new() };
     assert!(refused(retry).what.contains("nothing to retry"));
     assert!(refused(RunCommand::Remove { tasks: names(&["nothing"]) }).what.contains("has no task nothing"));
     let nothing = RunId::new("nothing");
@@ -274,7 +274,11 @@ fn an_undo(world: &dyn World) {
     assert!(!world.project().path("rota.md").exists() && minutes());
     let again = order(world, &run, undo).unwrap();
     assert!(again.what.contains("has no changes to revert"), "{}", again.what);
-    done(world, &run, RunCommand::Retry { tasks: names(&["write-rota-1"]), keep_changes: false });
+    done(
+        world,
+        &run,
+        RunCommand::Retry { tasks: names(&["write-rota-1"]), keep_changes: false, because: String::new() },
+    );
     assert_eq!(to_the_end(world, &run), Outcome::Complete);
     assert!(world.project().path("rota.md").exists() && !minutes());
     let stop = order(world, &run, RunCommand::Stop).expect_err("refused");

@@ -155,7 +155,9 @@ impl Ordered<'_> {
         match &self.order.command {
             RunCommand::Approve { .. } | RunCommand::Keep { .. } | RunCommand::Deny { .. } => gates::answer(self, run),
             RunCommand::Reply { to, text } => questions::reply(self, run, to, text),
-            RunCommand::Retry { tasks, keep_changes } => tasks::retry(self, run, tasks, *keep_changes),
+            RunCommand::Retry { tasks, keep_changes, because } => {
+                tasks::retry(self, run, tasks, *keep_changes, because)
+            }
             RunCommand::Remove { tasks } => tasks::remove(self, run, tasks),
             RunCommand::Raise { limits } => limits::raise(self, run, limits),
             RunCommand::Edit { seen, text } => sheet::save(self, run, seen, text),

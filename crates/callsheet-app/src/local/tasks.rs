@@ -26,7 +26,7 @@ impl SteerAction {
     fn event(self, task: &Slug) -> Event {
         let task = task.clone();
         match self {
-            Self::Retry => events::TaskRetried { task, skills: BTreeMap::new() }.into(),
+            Self::Retry => events::TaskRetried { task, skills: BTreeMap::new(), because: String::new() }.into(),
             Self::Drop => events::TaskDropped { task }.into(),
         }
     }
@@ -41,13 +41,19 @@ struct SteeredRun {
 }
 
 /// Posts a retry to the run. Tasks that a resume plans again anyway need no message.
-pub(super) fn retry(runs: &Ordered<'_>, id: &RunId, tasks: &[String], keep_changes: bool) -> Result<Receipt, Refusal> {
+pub(super) fn retry(
+    runs: &Ordered<'_>,
+    id: &RunId,
+    tasks: &[String],
+    keep_changes: bool,
+    because: &str,
+) -> Result<Receipt, Refusal> {
     let SteeredRun { store, found, tasks, changed } = find(runs, id, tasks, SteerAction::Retry)?;
     if !changed.is_empty() && !keep_changes {
         return Err(changes_stand(&found.run, &tasks, &changed));
     }
     if !tasks.is_empty() {
-        runs.post(&store, &found, &[InboxMessage::Retry { tasks }])?;
+        runs.post(&store, &found, &[InboxMessage::Retry { tasks, because: because.to_owned() }])?;
     }
     Ok(Receipt::new(&found.run, "the retry", found.owner.as_ref()))
 }

@@ -105,7 +105,7 @@ fn a_refused_command_leaves_nothing() {
     assert!(refused(raise(1.0)).what.contains("was not raised"));
     assert!(refused(raise(f64::NAN)).what.contains("was not raised"));
     assert!(
-        refused(RunCommand::Retry { tasks: vec!["write-a".to_owned()], keep_changes: false })
+        refused(RunCommand::Retry { tasks: vec!["write-a".to_owned()], keep_changes: false, because: String::new() })
             .what
             .contains("nothing to retry")
     );

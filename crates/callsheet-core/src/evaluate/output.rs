@@ -6,9 +6,10 @@ use serde_json::Value;
 use crate::record::StopReason;
 use crate::run::{NodeInstance, State, TaskRun};
 use crate::template::operators::Leaf;
+use crate::template::shape::{Kinds, Shape, declared};
 use crate::template::{
-    DataSource, DataSourceKind, Details, Node, OutputReading, OutputType, Reason, ReplyReading, Resource, ReturnStatus,
-    TaskError, TaskResult, hold_value, read_output,
+    DataSource, DataSourceKind, Details, Node, OutputFormat, OutputReading, OutputType, Reason, ReplyReading, Resource,
+    ReturnStatus, TaskError, TaskResult, hold_value, read_output,
 };
 
 use super::{Evaluator, details, failure};
@@ -150,7 +151,8 @@ impl Evaluator<'_> {
         }
         let schema = |name: &str| self.schema(name);
         let json = |text: &str| self.formats.json(text);
-        let output = match result.parsed_content.take() {
+        let lines = || declared.filter(|_| prints).and_then(|output| lines(output, &result.content, &schema));
+        let output = match result.parsed_content.take().or_else(lines) {
             Some(value) => hold_value(value, &result.content, declared, &schema),
             None => read_output(&result.content, declared, &schema, &json),
         };
@@ -223,6 +225,14 @@ impl Evaluator<'_> {
         let earlier = earlier.collect();
         details.get_or_insert_default().recovery_attempts = Some(earlier);
     }
+}
+
+/// The lines of an output that is declared as a list of texts and begins no JSON, without blank ones (spec 7).
+fn lines(output: &OutputFormat, text: &str, named: &dyn Fn(&str) -> Option<String>) -> Option<Value> {
+    let is_text = |element: &Shape| element.kinds == Kinds::TEXT && element.words.is_none();
+    let shape = declared(output, named).filter(|shape| shape.kinds == Kinds::LIST)?;
+    let takes_lines = shape.element.as_deref().is_some_and(is_text) && !text.trim_start().starts_with(['[', '{']);
+    takes_lines.then(|| text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect())
 }
 
 /// Whether a declared value has its own field `status`. An object with that field is then the value, and not an

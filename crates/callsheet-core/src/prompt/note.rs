@@ -52,6 +52,8 @@ notes! {
     OnePart = "one_part" ["number", "count"],
     /// Precedes such parts if no call has combined them.
     PartsApart = "parts_apart" [],
+    /// Follows the words of a task that a person had repeated, and said why (spec 2.18). `words` are fenced.
+    AskedAgain = "asked_again" ["words"],
     /// The expected output of a task that the host creates from a request (spec 2.3).
     ExpectedAnswer = "expected_answer" [],
     /// The expected output of such a task if it changes files.

@@ -10,6 +10,18 @@ use crate::record::CallKey;
 use super::attempts::Attempts;
 use super::totals::CallRecord;
 
+/// Whether a call may reuse the reply of an earlier call with exactly the same request (spec 2.18).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CallReuse {
+    /// It may if the run was started to reuse the calls of another run.
+    #[default]
+    AsRun,
+    /// It may, because the task only comes back with another one that a person had repeated.
+    Allowed,
+    /// It may not, because a person had the task itself repeated.
+    Forbidden,
+}
+
 /// The model calls of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Calls {

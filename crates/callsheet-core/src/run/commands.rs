@@ -8,6 +8,7 @@ use crate::record::{Outcome, Tree};
 
 use super::Run;
 use super::after_limit::AfterLimit;
+use super::calls::CallReuse;
 use super::ledger::Holder;
 use super::lists::{check_applies, check_drop, transition};
 use super::mounts::{Mounts, caller_of, check_call, failed_calls};
@@ -15,7 +16,7 @@ use super::next_stage::NextStage;
 use super::operators::{EditedTasks, Redo, TreeQuery, Trees};
 use super::reject::Reject;
 use super::state::{Stage, State};
-use super::task::{CallReuse, Refined, RemovedBy, TaskPhase, TaskRun};
+use super::task::{Refined, RemovedBy, TaskPhase, TaskRun};
 use super::task_change::TaskChange;
 
 /// Carries out what a person commands.
@@ -34,6 +35,16 @@ impl Commands<'_> {
             (None, Redo::On) => self.go_on(slug),
             (None, Redo::Again) if self.0.tasks.get(slug).is_some_and(comes_back) => self.ask_anew(slug),
             (None, Redo::Again) => self.retry(slug, skills),
+        }
+    }
+
+    /// Keeps what a person says about the former result of a task that is repeated.
+    pub fn tell(&mut self, slug: &Slug, because: &str) {
+        match self.0.operators.get(slug).map(|part| part.number) {
+            Some(part) => Trees(self.0).tell(part, because),
+            None => {
+                self.0.tasks.get_mut(slug).into_iter().for_each(|task| because.clone_into(&mut task.because));
+            }
         }
     }
 

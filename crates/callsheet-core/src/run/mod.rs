@@ -113,6 +113,7 @@ mod views;
 pub use crate::template::operators::{ChildSlot, EvalPhase, Work};
 pub use access::{LimitUse, Problem, ProblemKind};
 pub use attempts::Attempts;
+pub use calls::CallReuse;
 pub use clock::{Reuse, Times};
 pub use effect::{Effect, ModelCall};
 pub use execution::{
@@ -131,7 +132,7 @@ pub use parts::RunPart;
 pub use refused::RefusedMove;
 pub use reject::Reject;
 pub use state::{Stage, State, Stopwatch};
-pub use task::{CallReuse, ExecutionStage, Notice, ReferenceCheck, Refined, RemovedBy, TaskPhase, TaskRun};
+pub use task::{ExecutionStage, Notice, ReferenceCheck, Refined, RemovedBy, TaskPhase, TaskRun};
 pub use totals::{CallRecord, Totals};
 
 use crate::events::LogEntry;

@@ -9,6 +9,7 @@ use crate::nouns::{BlobId, ExecutionId, Refinement, SkillMode, SkillPolicy, Slug
 use crate::record::{Apart, CallSizes, ReferenceStage, RefusedPart, ResultParts};
 
 use super::attempts::Attempts;
+use super::calls::CallReuse;
 use super::execution::{AppliedSet, Execution, Merge, Review, ToolOutput, ToolRun};
 use super::failure::Failure;
 use super::state::{State, Stopwatch};
@@ -139,18 +140,6 @@ impl TaskPhase {
     }
 }
 
-/// Whether a call may reuse the reply of an earlier call with exactly the same request (spec 2.18).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum CallReuse {
-    /// It may if the run was started to reuse the calls of another run.
-    #[default]
-    AsRun,
-    /// It may, because the task only comes back with another one that a person had repeated.
-    Allowed,
-    /// It may not, because a person had the task itself repeated.
-    Forbidden,
-}
-
 /// The progress of the refinement of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Refined {
@@ -234,6 +223,8 @@ pub struct TaskRun {
     pub relisted: bool,
     /// Whether its calls may reuse the replies of earlier calls.
     pub reuse: CallReuse,
+    /// What a person said about its former result when they had it repeated. May be empty.
+    pub because: String,
     /// The time during which at least one of its units was in flight.
     pub clock: Stopwatch,
     /// The sizes of its largest reply so far and of its last prompt, with their limits.
@@ -326,6 +317,7 @@ impl TaskRun {
             asked_for_more: false,
             relisted: false,
             reuse: CallReuse::AsRun,
+            because: String::new(),
             clock: Stopwatch::default(),
             sizes: CallSizes::default(),
             last_turn_at: None,
@@ -556,14 +548,17 @@ impl TaskRun {
 
     /// The paths of files that contain its changes, in path order.
     pub fn changed_files(&self) -> BTreeSet<&str> {
-        let sets = self.applied.iter().filter(|set| !set.reverted);
+        self.files_of(false)
+    }
+
+    fn files_of(&self, reverted: bool) -> BTreeSet<&str> {
+        let sets = self.applied.iter().filter(|set| set.reverted == reverted);
         sets.flat_map(|set| &set.changes.files).map(|file| file.path.as_str()).collect()
     }
 
     /// The paths of files in which a person reverted its changes, in path order.
     pub fn taken_back_files(&self) -> BTreeSet<&str> {
-        let sets = self.applied.iter().filter(|set| set.reverted);
-        sets.flat_map(|set| &set.changes.files).map(|file| file.path.as_str()).collect()
+        self.files_of(true)
     }
 
     /// The reviews of its results.

@@ -5,13 +5,14 @@ use crate::record::{CallKey, ChangeSet, EffectKey};
 
 use super::approval::Approval;
 use super::attempts::Attempts;
+use super::calls::CallReuse;
 use super::changes::{SetKey, SetStage};
 use super::changing::check_of;
 use super::effect::{Effect, ModelCall};
 use super::execution::{Execution, Merge, MergeBy, ToolRun, ToolState};
 use super::operators::TreeQuery;
 use super::state::{Stage, State};
-use super::task::{CallReuse, ReferenceCheck, TaskRun};
+use super::task::{ReferenceCheck, TaskRun};
 use super::{Run, limits};
 
 /// One unit of spec 2.6, or a check before a unit.

@@ -210,7 +210,7 @@ impl Run {
     /// The name of a task by which a person may have it repeated or removed: the task of a template for its handler,
     /// the present name for a former one.
     pub fn name_of(&self, name: &Slug) -> Option<&Slug> {
-        let part = self.operators.get(name).map(|part| &part.id);
+        let part = self.operators.get(name).and_then(|part| self.operators.present(part)).map(|part| &part.id);
         part.or_else(|| self.task(name).map(|task| &task.task.slug))
     }
 

@@ -213,7 +213,7 @@ fn events_of(run: &Run, services: &Services, message: InboxMessage) -> Result<Op
                     return events::TaskContinued { task }.into();
                 }
                 services.notice(&format!("note: {task} begins again, because nothing of it can be continued"));
-                events::TaskRetried { task, skills: BTreeMap::new() }.into()
+                events::TaskRetried { task, skills: BTreeMap::new(), because: String::new() }.into()
             });
             return Ok(Some([events::LimitRaised { limit, max }.into()].into_iter().chain(after).collect()));
         }
@@ -243,14 +243,14 @@ fn events_of(run: &Run, services: &Services, message: InboxMessage) -> Result<Op
                 None => None,
             }
         }
-        InboxMessage::Retry { mut tasks } => {
+        InboxMessage::Retry { mut tasks, because } => {
             let named = tasks.len();
             tasks.retain(|task| !is_back(run, task));
             if tasks.is_empty() && named > 0 {
                 return Ok(None);
             }
             let skills = retry::changed_skills(services, run, &tasks)?;
-            let retried = |task| events::TaskRetried { task, skills: skills.clone() }.into();
+            let retried = |task| events::TaskRetried { task, skills: skills.clone(), because: because.clone() }.into();
             return Ok(Some(tasks.into_iter().map(retried).collect()));
         }
         InboxMessage::Drop { mut tasks } => {

@@ -97,7 +97,7 @@ fn changed(
 fn coming_back(run: &Run, asked: &[Slug]) -> BTreeSet<Slug> {
     let mut after = run.clone();
     for slug in asked {
-        let event = events::TaskRetried { task: slug.clone(), skills: BTreeMap::new() }.into();
+        let event = events::TaskRetried { task: slug.clone(), skills: BTreeMap::new(), because: String::new() }.into();
         // A task that came back together with another is refused here, and is already back.
         let _refused = after.apply(&LogEntry::new(after.last_fact() + 1, after.now_ms(), event));
     }

@@ -195,7 +195,7 @@ fn retry_what_limits_ended(
     let failed = failed.into_iter().chain(session.run().failed_by_limits_of_calls());
     let after = |task: Slug| match session.run().may_continue(&task) {
         true => events::TaskContinued { task }.into(),
-        false => events::TaskRetried { task, skills: BTreeMap::new() }.into(),
+        false => events::TaskRetried { task, skills: BTreeMap::new(), because: String::new() }.into(),
     };
     let events = failed.map(after).collect();
     session.record(services, events)?;

@@ -65,6 +65,9 @@ pub enum InboxMessage {
     Retry {
         /// Tasks to run again.
         tasks: Vec<Slug>,
+        /// What was wrong with their results. May be empty.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        because: String,
     },
     /// Remove tasks from the list.
     Drop {

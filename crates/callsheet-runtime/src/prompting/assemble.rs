@@ -333,6 +333,7 @@ fn refine(services: &Services, run: &Run, asked: &ModelCall, held: bool) -> Resu
     let mut issues = texts::failed_calls(services, task)?;
     issues.extend(run.attempts(&asked.key).into_iter().flat_map(|attempts| attempts.issues.clone()));
     let tools = services.offered_tools(&skill.policy.tools);
+    let task_data = texts::task_text(&task.task, callsheet_format::sheet::TaskForm::Refinement);
     let reads_only_calls = skill.policy.mode == SkillMode::Template || task.task.references.is_empty();
     let needs_call = skill.policy.needs_arguments && reads_only_calls;
     let prompt = RefinementPrompt {
@@ -341,7 +342,7 @@ fn refine(services: &Services, run: &Run, asked: &ModelCall, held: bool) -> Resu
         project_description: String::new(),
         original_prompt: run.prompt().to_owned(),
         reference_contents: String::new(),
-        task_data: texts::task_text(&task.task, callsheet_format::sheet::TaskForm::Refinement),
+        task_data: texts::asked_again(run, task, &task_data),
         checked: texts::issues_text(&task.check_issues),
         issues: texts::issues_text(&issues),
         skill,
@@ -396,7 +397,7 @@ fn execute(
         project_description: String::new(),
         original_prompt: run.prompt().to_owned(),
         precursor: String::new(),
-        need: task.task.need.clone(),
+        need: texts::asked_again(run, task, &task.task.need),
         expected: task.task.expected.clone(),
         issues,
         skill,

@@ -90,7 +90,9 @@ pub(crate) fn input(
     // This is not recorded with the task, because it may have changed since.
     let node = run.operators().node(op);
     let fraction = node.and_then(|node| node.limits.max_context_fraction);
-    Ok(HandlerInput { prompt: prompt(&plan, tools, issues), wanted, fraction, sources, declared })
+    let mut prompt = prompt(&plan, tools, issues);
+    prompt.task = super::texts::asked_again(run, task, &prompt.task);
+    Ok(HandlerInput { prompt, wanted, fraction, sources, declared })
 }
 
 /// The maximum number of templates that a request for a subtask may name, and the maximum number of characters of

@@ -74,6 +74,21 @@ fn outstanding(run: &Run) -> TaskList {
     TaskList { goals: run.goals().clone(), steps: steps.filter(|step| !step.tasks.is_empty()).collect() }
 }
 
+/// The words of a task, followed by what a person said when they had it repeated (spec 2.18).
+pub(crate) fn asked_again(run: &Run, task: &TaskRun, words: &str) -> String {
+    let operators = run.operators();
+    let of_part = operators.get(&task.task.slug).map(|op| {
+        let of_caller = || operators.caller_of(op.number).and_then(|caller| run.task(&caller.task));
+        operators.because(op).or_else(|| of_caller().map(|caller| caller.because.as_str())).unwrap_or_default()
+    });
+    let because = of_part.unwrap_or(&task.because);
+    if because.trim().is_empty() {
+        return words.to_owned();
+    }
+    let note = Note::AskedAgain.fill(&[("words", &fence("text", because))]);
+    format!("{}\n\n{}", words.trim_end(), note.trim_end())
+}
+
 /// Failures with their issues, denials with the person's words, and blocked tasks with the cause (spec 2.9).
 pub(crate) fn problems_text<'a>(run: &Run, problems: impl Iterator<Item = Problem<'a>>) -> String {
     let blocks = problems.map(|problem| {

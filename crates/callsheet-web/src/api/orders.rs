@@ -204,6 +204,9 @@ pub(super) struct RetryBody {
     /// Whether to retry tasks even if their changes are in files.
     #[serde(default)]
     keep_changes: bool,
+    /// What was wrong with their results. The prompts of these tasks contain it.
+    #[serde(default)]
+    because: String,
 }
 
 /// Retries tasks.
@@ -216,8 +219,8 @@ pub(super) async fn retry(
     At(run): At<String>,
     Body(body): Body<RetryBody>,
 ) -> Answered<Done> {
-    let RetryBody { key, revision, tasks, keep_changes } = body;
-    give(&api, client, run, (key, revision), RunCommand::Retry { tasks, keep_changes }).await
+    let RetryBody { key, revision, tasks, keep_changes, because } = body;
+    give(&api, client, run, (key, revision), RunCommand::Retry { tasks, keep_changes, because }).await
 }
 
 /// A cancellation.

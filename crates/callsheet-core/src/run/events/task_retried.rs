@@ -21,6 +21,9 @@ pub struct TaskRetried {
     /// 2.5, 7.5).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub skills: BTreeMap<String, SkillPolicy>,
+    /// What the person said was wrong, for the prompts of the task. May be empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub because: String,
 }
 
 impl Recorded for TaskRetried {
@@ -30,6 +33,7 @@ impl Recorded for TaskRetried {
 
     fn apply(&self, run: &mut Run, _at: u64) {
         Commands(run).redo(&self.task, Redo::Again, &self.skills);
+        Commands(run).tell(&self.task, &self.because);
     }
 
     fn blobs(&self) -> Vec<&BlobId> {
@@ -41,6 +45,10 @@ impl Recorded for TaskRetried {
     }
 
     fn line(&self, _run: &Run) -> Option<Line> {
-        Some(Line::new(format!("{}: retried", self.task)))
+        let because = self.because.split_whitespace().collect::<Vec<_>>().join(" ");
+        Some(Line::new(match because.is_empty() {
+            true => format!("{}: retried", self.task),
+            false => format!("{}: retried, because {because}", self.task),
+        }))
     }
 }

@@ -97,6 +97,7 @@ impl Trees<'_> {
             retried: 0,
             continues: false,
             asked_anew: false,
+            because: String::new(),
             attempts: Vec::new(),
             issues: None,
             reparse: None,

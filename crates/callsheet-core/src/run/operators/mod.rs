@@ -151,6 +151,8 @@ pub struct NodeInstance {
     pub continues: bool,
     /// Whether a person last had it repeated. Calls of it and below it then reuse no earlier reply.
     pub asked_anew: bool,
+    /// What a person said about its former result when they had it repeated. May be empty.
+    pub because: String,
     /// The results of failed attempts, as JSON.
     pub attempts: Vec<BlobId>,
     /// What the next handler is told about the last error.
@@ -389,6 +391,15 @@ impl Operators {
     /// The children that are not nested in its inputs, as its operator sees them.
     pub fn parts(&self, op: &NodeInstance) -> Vec<Part> {
         self.children(op).filter(|child| !child.place.is_nested()).map(NodeInstance::as_part).collect()
+    }
+
+    /// The tree task that took the place of one that no longer counts.
+    pub(in crate::run) fn present<'a>(&'a self, op: &'a NodeInstance) -> Option<&'a NodeInstance> {
+        if !op.is_former() {
+            return Some(op);
+        }
+        let above = self.present(self.at(op.parent?)?)?;
+        self.child(above, op.place)
     }
 
     /// The child at a place.

@@ -57,7 +57,8 @@ pub(in crate::run) fn limit_of_error(run: &Run, error: &TaskError) -> Option<(St
         ErrorKind::TaskFailure { reason: Reason::ExecutionTimeout, .. } => TIMEOUT,
         ErrorKind::TaskFailure { details: Some(details), .. } => match details.halt {
             Some(Halt::IterationsExhausted) => ITERATIONS,
-            Some(Halt::NoProgress) => "no_progress_repeats",
+            // No limit lets a loop repeat its results.
+            Some(Halt::NoProgress) if details.iteration_history.is_none() => "no_progress_repeats",
             _ => return None,
         },
         _ => return None,
@@ -71,7 +72,35 @@ pub(in crate::run) fn limit_of_error(run: &Run, error: &TaskError) -> Option<(St
         })
     };
     let op = run.operators.iter().find(is_there)?;
+    if name == TIMEOUT {
+        return limit_of_time(run, op);
+    }
+    if let ErrorKind::ResourceExhaustion { limit, .. } = &error.kind
+        && let Some(above) = run.operators.ancestry(op).find(|above| sets(run, above, name, *limit))
+    {
+        return Some((format!("{}.{name}", above.id), *limit));
+    }
     Some((format!("{}.{name}", op.id), limit_of(run, &op.id, name)?))
+}
+
+/// Whether a task sets a limit to this value.
+fn sets(run: &Run, op: &NodeInstance, name: &str, limit: f64) -> bool {
+    let own = run.operators.node(op).and_then(|node| own_of_node(node, name));
+    own.is_some_and(|own| own.total_cmp(&limit).is_eq())
+}
+
+/// The limit of time that ended a task: its own, or that of a task above it, whichever leaves less.
+fn limit_of_time(run: &Run, op: &NodeInstance) -> Option<(String, f64)> {
+    let of_op = limit_of(run, &op.id, TIMEOUT).map(|max| (op, max));
+    let above = run.operators.ancestry(op).skip(1);
+    let of_above = above.filter_map(|above| Some((above, own_of_node(run.operators.node(above)?, TIMEOUT)?)));
+    let left = |(op, max): &(&NodeInstance, f64)| {
+        #[allow(clippy::cast_precision_loss)]
+        let spent = op.clock.spent_ms(run.clock.now()) as f64;
+        (max * 1_000.0 - spent).max(0.0)
+    };
+    let least = of_op.into_iter().chain(of_above).min_by(|one, other| left(one).total_cmp(&left(other)));
+    least.map(|(op, max)| (format!("{}.{TIMEOUT}", op.id), max))
 }
 
 /// The limits of tasks of a tree that set none: those of the run. Conversations of templates have fewer turns.
@@ -84,15 +113,14 @@ fn of_node(node: &Node, name: &str, defaults: &Limits) -> Option<f64> {
     own_of_node(node, name).or_else(|| default_of(defaults, name))
 }
 
-/// The value that a node sets for a limit.
+/// The value that a node sets for a limit: that of its operator or of its `limits`, whichever is smaller.
 fn own_of_node(node: &Node, name: &str) -> Option<f64> {
-    if let Some(own) = node.kind.operator().limit(name) {
-        return Some(f64::from(own));
-    }
     if name == ATTEMPTS {
         return node.recovery.attempts.map(f64::from);
     }
-    own_of_limits(&node.limits, name)
+    let of_operator = node.kind.operator().limit(name).map(f64::from);
+    let own = own_of_limits(&node.limits, name);
+    of_operator.map(|of_operator| own.map_or(of_operator, |own| own.min(of_operator))).or(own)
 }
 
 fn own_of_limits(own: &TaskLimits, name: &str) -> Option<f64> {
@@ -201,11 +229,15 @@ fn nth<'a>(node: &'a mut Node, place: &mut usize) -> Option<&'a mut Node> {
 }
 
 fn set_limit(node: &mut Node, name: &str, max: f64) {
-    if node.kind.operator().limit(name).is_some() {
-        node.kind.set_limit(name, whole(max));
-    } else if name == ATTEMPTS {
+    if name == ATTEMPTS {
         node.recovery.attempts = Some(whole(max));
-    } else {
+        return;
+    }
+    let is_of_operator = node.kind.operator().limit(name).is_some();
+    if is_of_operator {
+        node.kind.set_limit(name, whole(max));
+    }
+    if !is_of_operator || own_of_limits(&node.limits, name).is_some() {
         node.limits.set(name, max);
     }
 }

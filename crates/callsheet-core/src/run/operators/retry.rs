@@ -111,7 +111,19 @@ impl Trees<'_> {
     }
 }
 
+impl Trees<'_> {
+    /// Keeps what a person says about the former result of a task. All calls below the task are told.
+    pub fn tell(&mut self, number: usize, because: &str) {
+        self.0.operators.list.change(number, |op| because.clone_into(&mut op.because));
+    }
+}
+
 impl Operators {
+    /// What a person said last about the former result of a task, or of a task above it.
+    pub fn because<'a>(&'a self, op: &'a NodeInstance) -> Option<&'a str> {
+        self.ancestry(op).map(|op| op.because.as_str()).find(|because| !because.is_empty())
+    }
+
     fn redone(&self, number: usize, how: Redo, to_go_on: BTreeSet<usize>) -> Result<(Self, Anew), Reject> {
         let mut after = self.clone();
         let mut anew = Anew { to_go_on, ..Anew::default() };

@@ -105,6 +105,7 @@ codes! {
     T060 "value.kind" Error;
     T061 "condition.constant" Error;
     T062 "loop.endless" Error;
+    T063 "test.missing" Error;
     T501 "element.unknown" Warning;
     T502 "attribute.unknown" Warning;
     T503 "alias.used" Warning;
@@ -124,15 +125,14 @@ codes! {
     T517 "compat.ignored" Warning;
     T518 "model.unverified" Warning;
     T519 "template.shadowed" Info;
-    T520 "call.recursive" Warning;
     T521 "xml.ignored" Warning;
     T522 "limit.above_parent" Warning;
     T523 "schema.unused" Warning;
     T524 "recovery.unused" Warning;
-    T525 "command.reached" Warning;
     T526 "command.unexpanded" Warning;
     T527 "value.absent" Warning;
     T528 "fold.start" Warning;
+    T529 "value.undeclared" Warning;
 }
 
 impl fmt::Display for Code {

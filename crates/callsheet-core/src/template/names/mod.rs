@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::template::place::Spot;
 use crate::template::shape::{Constant, Miss, Shape};
-use crate::template::tree::{Node, Template};
+use crate::template::tree::{Node, Template, ValueType};
 use crate::template::value::Path;
 
 /// How a name was used.
@@ -73,6 +73,24 @@ pub enum Found {
         /// Where it is declared.
         at: Spot,
     },
+    /// An element of a list that nothing uses, so that the same is done for each one.
+    UnusedElement {
+        /// The name of an element.
+        name: String,
+        /// Where the list is named.
+        at: Spot,
+        /// The task, with the tasks around it.
+        task: String,
+    },
+    /// A part of a loop that asks a model the same in each iteration.
+    Blind {
+        /// The name that it should read.
+        name: &'static str,
+        /// Where the part is written.
+        at: Spot,
+        /// The task, with the tasks around it.
+        task: String,
+    },
     /// A path that exists in no possible value.
     Astray {
         /// The path.
@@ -101,6 +119,35 @@ pub enum Found {
     /// condition, and a last try is not accepted.
     NeverGood {
         /// Where the evaluator is written.
+        at: Spot,
+        /// The task, with the tasks around it.
+        task: String,
+    },
+    /// The outcome of a test in a loop without one.
+    Untested {
+        /// The name.
+        path: Path,
+        /// Where the name is written.
+        at: Spot,
+        /// The field that contains it.
+        field: &'static str,
+        /// The task, with the tasks around it.
+        task: String,
+    },
+    /// A reply that becomes the result of a template and that is not declared, although the template returns no text.
+    Undeclared {
+        /// What the template returns.
+        kind: ValueType,
+        /// Where the task that gives the reply is written.
+        at: Spot,
+        /// The task, with the tasks around it.
+        task: String,
+    },
+    /// The output of a process whose elements are processed, although nothing declares a list.
+    Printed {
+        /// The list as written.
+        path: Path,
+        /// Where it is written.
         at: Spot,
         /// The task, with the tasks around it.
         task: String,
@@ -180,7 +227,13 @@ impl Found {
             Self::Unknown { task, field, .. } => format!("{task}/{field}"),
             Self::Untrusted { task, .. } => format!("{task}/command"),
             Self::Literal { task, .. } => format!("{task}/arg"),
-            Self::Astray { task, field, .. } | Self::Lacking { task, field, .. } => format!("{task}/{field}"),
+            Self::Astray { task, field, .. }
+            | Self::Lacking { task, field, .. }
+            | Self::Untested { task, field, .. } => {
+                format!("{task}/{field}")
+            }
+            Self::Undeclared { task, .. } | Self::Blind { task, .. } => task.clone(),
+            Self::UnusedElement { task, .. } | Self::Printed { task, .. } => format!("{task}/items"),
             Self::NeverGood { task, .. } => format!("{task}/evaluator"),
             Self::Misfit { task, what, .. } => match what {
                 Place::Items => format!("{task}/items"),

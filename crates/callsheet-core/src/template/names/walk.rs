@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use crate::fuzzy::meant;
 use crate::template::place::Spot;
 use crate::template::shape::{Kinds, Shape, Source, constants, declared};
 use crate::template::tree::{
     Command, Condition, FilePaths, Input, InputSource, Node, PathUse, Script, Stdin, Template, ValueType,
 };
-use crate::template::value::{Filled, Path, Step};
+use crate::template::value::{Comparison, Filled, Path, Step, Term};
 
 use super::{Around, Found, Outside, Place, Use, WalkedTemplate};
 
@@ -24,12 +26,14 @@ pub struct Seen {
     pub of_caller: Option<Arc<str>>,
     /// The names from which it is made, each in backticks.
     pub way: Option<Arc<str>>,
+    /// Whether it is the outcome of a test that its loop does not have.
+    pub untested: bool,
 }
 
 impl Seen {
     /// A value of the system or an author.
     pub fn own(shape: Shape) -> Self {
-        Self { shape, result: false, of_caller: None, way: None }
+        Self { shape, result: false, of_caller: None, way: None, untested: false }
     }
 
     /// A value from a model, a tool or a file.
@@ -52,6 +56,7 @@ impl Seen {
             result: self.result || other.result,
             way: first.way.clone(),
             of_caller: self.of_caller.clone().or(other.of_caller),
+            untested: false,
         }
     }
 }
@@ -90,6 +95,8 @@ pub struct Walk<'a> {
     found: Vec<Found>,
     /// The named steps of the surrounding sequences.
     steps: BTreeMap<String, usize>,
+    /// Whether the walked task passes outputs of earlier parts to later ones that do not name them.
+    tells: bool,
     /// The results of walked tasks, by their addresses in memory.
     gave: BTreeMap<*const Node, Shape>,
     /// The paths that conditions around this place test.
@@ -108,6 +115,7 @@ pub(super) fn template(template: &Template, around: Around<'_>) -> (Vec<Found>, 
         task: Vec::new(),
         found: Vec::new(),
         steps: BTreeMap::new(),
+        tells: false,
         gave: BTreeMap::new(),
         tested: Vec::new(),
         reaches: BTreeMap::new(),
@@ -129,6 +137,12 @@ pub(super) fn template(template: &Template, around: Around<'_>) -> (Vec<Found>, 
         if !gives.fits(&wanted) {
             names.misfit(Place::Returns, wanted.clone(), &gives, None, template.returns_at);
         }
+        if !wanted.kinds.meets(Kinds::TEXT) {
+            for node in undeclared(&template.body) {
+                let at = node.origin.spot;
+                names.found.push(Found::Undeclared { kind: returns, at, task: names.task.join("/") });
+            }
+        }
         if gives.kinds == Kinds::ALL || !gives.fits(&wanted) {
             gives = wanted.from(gives.source);
         }
@@ -146,6 +160,37 @@ impl Walk<'_> {
     /// Binds a name of an operator.
     pub(in crate::template) fn bind(&mut self, name: &str, seen: Seen) {
         self.declare(name, seen, None);
+    }
+
+    /// Whether something used the innermost binding of a name so far.
+    pub(in crate::template) fn uses(&self, name: &str) -> bool {
+        self.bound.get(name).and_then(|list| list.last()).is_some_and(|bound| bound.used)
+    }
+
+    /// Forgets what used the innermost bindings of these names.
+    pub(in crate::template) fn forget_uses(&mut self, names: &[&str]) {
+        for name in names {
+            let bound = self.bound.get_mut(*name).and_then(|list| list.last_mut());
+            bound.into_iter().for_each(|bound| bound.used = false);
+        }
+    }
+
+    /// Whether a part of the walked task asks a model the same each time: it has neither tools nor files, reads none
+    /// of these names, and is not told of earlier outputs.
+    pub(in crate::template) fn is_blind(&self, part: &Node, names: &[&str]) -> bool {
+        let asks = part.kind.is_atomic() && part.template.is_none() && part.refs.is_none();
+        let has_no_tools = part.tools.as_ref().is_some_and(Vec::is_empty);
+        asks && has_no_tools && !self.tells && !names.iter().any(|name| self.uses(name))
+    }
+
+    /// Reports such a part. `name` is what it should read.
+    pub(in crate::template) fn blind(&mut self, part: &Node, name: &'static str) {
+        self.found.push(Found::Blind { name, at: part.origin.spot, task: self.task() });
+    }
+
+    /// Reports an element of a list that nothing uses, so that the same is done for each one.
+    pub(in crate::template) fn unused_element(&mut self, name: &str, at: Spot) {
+        self.found.push(Found::UnusedElement { name: name.to_owned(), at, task: self.task() });
     }
 
     /// Returns a mark, so that later bindings can be removed.
@@ -211,6 +256,9 @@ impl Walk<'_> {
             self.found.push(Found::Unknown { path: path.clone(), at, field, task, how, near, later });
             return self.of_caller(&path.name);
         };
+        if seen.untested {
+            self.found.push(Found::Untested { path: path.clone(), at, field, task: self.task() });
+        }
         let way = match (&seen.way, seen.result) {
             (Some(way), _) => Some(format!("{way} → `{path}`").into()),
             (None, true) => Some(format!("`{path}`").into()),
@@ -315,6 +363,9 @@ impl Walk<'_> {
             self.misfit(Place::Items, wanted, &seen.shape, Some(used.path.to_string()), used.at);
             return seen.with(Shape::unknown());
         }
+        if seen.shape.kinds == Kinds::ALL && seen.shape.source == Source::Process {
+            self.found.push(Found::Printed { path: used.path.clone(), at: used.at, task: self.task() });
+        }
         let element = seen.shape.element.as_deref().filter(|element| !element.is_never()).cloned();
         let element = element.unwrap_or_else(Shape::any);
         // The elements of a list of results are results.
@@ -352,6 +403,17 @@ impl Walk<'_> {
         }
     }
 
+    /// Whether one of these conditions always holds: they compare one value with every word that it can be.
+    pub(in crate::template) fn covers<'c>(&mut self, conditions: impl Iterator<Item = &'c Condition>) -> bool {
+        let mut compared: Vec<(&Path, &str)> = Vec::new();
+        conditions.for_each(|condition| equalities(condition.test.root(), &mut compared));
+        let Some((path, _)) = compared.first().copied() else { return false };
+        let shape = self.look_up(path).and_then(|(seen, steps)| seen.shape.path(steps).ok());
+        let Some(shape) = shape.filter(|shape| shape.kinds == Kinds::TEXT && !shape.absent) else { return false };
+        let is_named = |word: &String| compared.iter().any(|(other, named)| *other == path && *named == *word);
+        shape.words.is_some_and(|words| words.iter().all(is_named))
+    }
+
     /// Walks through a child: a node among steps, named by its id, or a node in a slot, named by the slot. Returns
     /// the shape of its result.
     pub(in crate::template) fn child(&mut self, node: &Node, slot: &str) -> Shape {
@@ -383,10 +445,12 @@ impl Walk<'_> {
         if let Some(refs) = &node.refs {
             self.file_paths(refs);
         }
+        let told = std::mem::replace(&mut self.tells, node.context.settings.accumulate_data);
         let own = match node.template.as_deref() {
             Some(name) => self.call(node, name, &inputs),
             None => node.kind.operator().walk(self, inputs.into_iter().reduce(Seen::or)),
         };
+        self.tells = told;
         self.reset(mark);
         let declared = node.output.as_ref().and_then(|output| Some((output, declared(output, self.around.schema)?)));
         let shape = match declared {
@@ -496,6 +560,28 @@ impl Walk<'_> {
     pub(in crate::template) fn gave(&self, step: &Node, collects: bool) -> Shape {
         let shape = self.gave.get(&std::ptr::from_ref(step)).filter(|_| !collects);
         shape.cloned().unwrap_or_else(Shape::unknown)
+    }
+}
+
+/// The comparisons of values with words one of which suffices for a term.
+fn equalities<'t>(term: &'t Term, out: &mut Vec<(&'t Path, &'t str)>) {
+    match term {
+        Term::Any(parts) => parts.iter().for_each(|part| equalities(part, out)),
+        Term::Compare(left, Comparison::Equal, right) => match (&**left, &**right) {
+            (Term::Path(path), Term::Literal(Value::String(word)))
+            | (Term::Literal(Value::String(word)), Term::Path(path)) => out.push((path, word)),
+            _ => {}
+        },
+        _ => {}
+    }
+}
+
+/// The tasks whose replies are the result of a task, as far as nothing declares what they give.
+fn undeclared(node: &Node) -> Vec<&Node> {
+    match () {
+        () if node.output.is_some() || node.template.is_some() => Vec::new(),
+        () if node.kind.is_atomic() => vec![node],
+        () => node.kind.operator().givers().into_iter().flat_map(undeclared).collect(),
     }
 }
 

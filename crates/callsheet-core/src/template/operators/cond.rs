@@ -103,6 +103,10 @@ impl Operator for Cond {
         self.cases.iter_mut().map(|case| &mut case.body).chain(self.otherwise.as_deref_mut()).collect()
     }
 
+    fn givers(&self) -> Vec<&Node> {
+        self.nodes()
+    }
+
     fn write(&self, to: &mut dyn Written) {
         to.cases("case", &self.cases);
         if let Some(otherwise) = &self.otherwise {
@@ -110,7 +114,8 @@ impl Operator for Cond {
         }
     }
 
-    /// Without a true case and without `else`, the result is an empty text.
+    /// Without a true case and without `else`, the result is an empty text. One of the cases is true if they name every
+    /// word that a value can be.
     fn walk(&self, names: &mut Walk<'_>, _: Option<Seen>) -> Shape {
         let mut gives = Shape::of(Kinds::NONE);
         for (number, case) in (1..).zip(&self.cases) {
@@ -121,6 +126,7 @@ impl Operator for Cond {
         let tested = self.cases.iter().map(|case| &case.test);
         let otherwise = match &self.otherwise {
             Some(otherwise) => names.after(tested, |names| names.child(otherwise, "else")),
+            None if names.covers(self.cases.iter().map(|case| &case.test)) => Shape::of(Kinds::NONE),
             None => Shape::one_of([""]).from(gives.source),
         };
         gives.or(&otherwise)
@@ -149,7 +155,7 @@ impl Operator for Cond {
         let mut result = TaskResult::default();
         warn_of(unknown, &mut result);
         result.notes.other.insert("skipped".to_owned(), Value::Bool(true));
-        result.notes.warn("condition", "no case of the cond applies and it has no else, so nothing ran here");
+        result.notes.warn("condition", "no condition holds and there is no `else`, so nothing ran here");
         Ok(Opens::Closed(Box::new(result)))
     }
 

@@ -59,6 +59,20 @@ const OUTPUT: usize = 32_768;
 /// The number of equal iterations after which a loop ends.
 const EQUAL: usize = 3;
 
+/// The names by which a director and an evaluator know what another iteration has that the one before had not.
+const OF_DIRECTOR: [&str; 6] =
+    ["evaluation_feedback", "next_input", "previous_results", "last_evaluation", "iteration", "current_iteration"];
+const OF_EVALUATOR: [&str; 8] = [
+    "director_result",
+    "script_input",
+    "script_output",
+    "script_stdout",
+    "script_errors",
+    "script_stderr",
+    "script_exit_code",
+    "script_timed_out",
+];
+
 const ROLE: Role = Role::new("director_evaluator_loop", InheritContext::None, true, true);
 const PART_ROLE: Role = Role::new("director, evaluator", InheritContext::Full, false, false);
 
@@ -147,6 +161,10 @@ impl Operator for DirectorEvaluatorLoop {
         vec![&mut self.director, &mut self.evaluator]
     }
 
+    fn givers(&self) -> Vec<&Node> {
+        vec![&self.director]
+    }
+
     fn limit(&self, name: &str) -> Option<u32> {
         (name == MAX_ITERATIONS.name).then_some(self.max_iterations)
     }
@@ -187,6 +205,7 @@ impl Operator for DirectorEvaluatorLoop {
         let last = names.declared(&self.evaluator).or_null().from(Source::Evaluation);
         bind(names, &["last_evaluation"], &Seen::result(last));
         let made = names.child(&self.director, "director");
+        let is_blind = names.is_blind(&self.director, &OF_DIRECTOR);
         if self.condition.is_none() {
             names.reset(mark);
         }
@@ -194,14 +213,20 @@ impl Operator for DirectorEvaluatorLoop {
         if let Some(script) = &self.script {
             names.script(script);
         }
+        let of_test = |shape| Seen { untested: self.script.is_none(), ..Seen::result(shape) };
         let streams = ["script_output", "script_stdout", "script_errors", "script_stderr"];
-        bind(names, &streams, &Seen::result(text()));
-        // The exit code is an empty text if there is no script or a signal ended it.
-        let none = Shape::one_of([""]);
-        let code = if self.script.is_some() { number().or(&none) } else { none };
-        bind(names, &["script_exit_code"], &Seen::result(code));
-        bind(names, &["script_timed_out"], &Seen::result(Shape::boolean()));
+        bind(names, &streams, &of_test(text()));
+        // The exit code is an empty text if a signal ended the process.
+        bind(names, &["script_exit_code"], &of_test(number().or(&Shape::one_of([""]))));
+        bind(names, &["script_timed_out"], &of_test(Shape::boolean()));
+        names.forget_uses(&OF_EVALUATOR);
         let judged = names.child(&self.evaluator, "evaluator");
+        if names.is_blind(&self.evaluator, &OF_EVALUATOR) {
+            names.blind(&self.evaluator, "director_result");
+        }
+        if is_blind && !may_add_files(&judged) {
+            names.blind(&self.director, "evaluation_feedback");
+        }
         if self.condition.is_none() && !self.on_exhausted_accept && !may_say_success(&judged) {
             names.never_good(self.evaluator.origin.spot);
         }
@@ -291,19 +316,24 @@ impl Operator for DirectorEvaluatorLoop {
         {
             return Judged::Ends(Box::new(self.gives(at, "condition", false)));
         }
-        if iteration >= self.max_iterations {
-            if self.on_exhausted_accept {
-                return Judged::Ends(Box::new(self.gives(at, "max_iterations", false)));
+        let (why, halt, words) = match iteration >= self.max_iterations {
+            true => {
+                let words = format!("no success within {iteration} iterations");
+                ("max_iterations", Halt::IterationsExhausted, words)
             }
-            let words = format!("no success within {iteration} iterations");
-            let error = |details| failure::halted(Halt::IterationsExhausted, words.as_str(), details);
-            return Judged::Ends(Box::new(self.fails(at, "max_iterations", error)));
+            false if stands_still(at) => {
+                let words = "three iterations had the same result, and none was a success".to_owned();
+                ("no_progress", Halt::NoProgress, words)
+            }
+            false => return Judged::GoesOn,
+        };
+        if self.on_exhausted_accept {
+            let mut accepted = self.gives(at, why, false);
+            accepted.notes.warn("accepted", format!("{words}; the last result counts, because of on_exhausted"));
+            return Judged::Ends(Box::new(accepted));
         }
-        if stands_still(at) {
-            let error = |details| failure::halted(Halt::NoProgress, "three iterations had the same result", details);
-            return Judged::Ends(Box::new(self.fails(at, "no_progress", error)));
-        }
-        Judged::GoesOn
+        let error = |details| failure::halted(halt, words.as_str(), details);
+        Judged::Ends(Box::new(self.fails(at, why, error)))
     }
 
     /// Ends the loop because a part failed. The history includes that part.
@@ -332,6 +362,12 @@ fn may_say_success(judged: &Shape) -> bool {
     };
     let may = |name: &str, kind| fields.named.get(name).is_some_and(|shape| shape.kinds.meets(kind));
     may("success", Kinds::BOOLEAN) || may("verdict", Kinds::TEXT)
+}
+
+/// Whether a result of this shape may give the director further files, by a `verdict`.
+fn may_add_files(judged: &Shape) -> bool {
+    let fields = judged.fields.as_ref().filter(|fields| judged.kinds == Kinds::MAP && !fields.open);
+    fields.is_none_or(|fields| fields.named.contains_key("verdict"))
 }
 
 impl DirectorEvaluatorLoop {

@@ -105,6 +105,11 @@ impl Operator for Map {
         names.bind(&self.item, element);
         names.bind("item_index", Seen::own(Shape::number()));
         let body = names.child(&self.body, "body");
+        // What a call passes on without naming it is not known here.
+        let calls = self.body.walk().iter().any(|node| node.template.is_some());
+        if !calls && !names.uses(&self.item) && !names.uses("item_index") {
+            names.unused_element(&self.item, self.items.at);
+        }
         pool::shape([body], self.on_error)
     }
 

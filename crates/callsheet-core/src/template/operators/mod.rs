@@ -135,6 +135,12 @@ pub trait Operator {
     /// The tasks that are parts of it, mutable.
     fn nodes_mut(&mut self) -> Vec<&mut Node>;
 
+    /// The parts one of which gives its result.
+    fn givers(&self) -> Vec<&Node> {
+        let last = self.nodes().last().copied();
+        last.filter(|_| self.facts().gives_its_last).into_iter().collect()
+    }
+
     /// Its parts, if an author may write any number of them.
     fn steps(&self) -> Option<&[Node]> {
         None

@@ -268,7 +268,7 @@ impl Player {
             Resume::AsItIs => {}
             Resume::Again(task) => {
                 let _ = writeln!(self.out, "→ {task}: once more");
-                self.happens(events::TaskRetried { task, skills: BTreeMap::new() }.into());
+                self.happens(events::TaskRetried { task, skills: BTreeMap::new(), because: String::new() }.into());
             }
             Resume::Edited(templates) => {
                 let mut tree = Box::new(self.run.operators().tree().map(|tree| (**tree).clone()).unwrap_or_default());

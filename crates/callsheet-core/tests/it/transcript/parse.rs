@@ -596,5 +596,5 @@ fn issue(code: &str) -> Issue {
 }
 
 fn retried(task: &str) -> Event {
-    events::TaskRetried { task: Slug::new(task), skills: std::collections::BTreeMap::new() }.into()
+    events::TaskRetried { task: Slug::new(task), skills: [].into(), because: String::new() }.into()
 }

@@ -1,11 +1,14 @@
 //! `For each`: a task that is done once for each item of a list (spec 3.16).
 
+use std::collections::BTreeSet;
+
 use callsheet_core::issue::{Issue, IssueCode, Span};
 use callsheet_core::links::link;
 use callsheet_core::nouns::{ForEach, Reference, SkillMode, Target, Task};
 
-use crate::items::placeholders;
-use crate::reading::{Diagnostics, ReadContext};
+use crate::items::{items_of, placeholders};
+use crate::markdown::Labelled;
+use crate::reading::{Answer, Diagnostics, Lookup, ReadContext};
 use crate::reply::references::{Scope, check_source};
 use crate::sheet::{ALLOW_FAILURES, IN};
 
@@ -51,10 +54,71 @@ pub fn check_placeholders(for_each: &ForEach, need: &str, expected: &str, span: 
     }
 }
 
+/// A field of an item that the words of a task name, with the line.
+pub type NamedField = (String, u32);
+
+/// The fields of an item that the words of a task name.
+pub fn fields(raw: &RawTask<'_>, for_each: &ForEach) -> Vec<NamedField> {
+    let of_item = |placeholder: String| {
+        let (name, field) = placeholder.split_once('.')?;
+        (name == for_each.name).then(|| field.to_owned())
+    };
+    let of_label = |label: &Labelled<'_>| {
+        let found = placeholders(&label.value).into_iter().filter_map(of_item);
+        let line = |field: &str| {
+            let written = format!("{{{}.{field}}}", for_each.name);
+            let before = label.value.lines().position(|line| line.contains(&written)).unwrap_or_default();
+            label.value_line.saturating_add(u32::try_from(before).unwrap_or_default())
+        };
+        found.map(|field| (line(&field), field)).map(|(line, field)| (field, line)).collect::<Vec<_>>()
+    };
+    [label::NEED, label::EXPECTED].into_iter().filter_map(|name| raw.all(name).next()).flat_map(of_label).collect()
+}
+
+/// Reports each named field that no item has: an error, or a warning if an earlier task may write the list.
+fn check_fields(
+    for_each: &ForEach,
+    fields: &[NamedField],
+    source: &Reference,
+    written_before: bool,
+    context: &ReadContext,
+    notes: &mut Diagnostics,
+) {
+    let items = match &source.target {
+        _ if fields.is_empty() => return,
+        // The items of a folder are paths.
+        Target::Directory(_) => Vec::new(),
+        Target::File { path, fragment: None } => match notes.answer(context, Lookup::Content(path.clone())) {
+            Some(Answer::Content(text)) => match items_of(path, text) {
+                Ok(items) if !items.is_empty() => items,
+                _ => return,
+            },
+            _ => return,
+        },
+        _ => return,
+    };
+    let known: BTreeSet<&str> = items.iter().flat_map(|item| &item.fields).map(|(field, _)| field.as_str()).collect();
+    let mut told: BTreeSet<&str> = BTreeSet::new();
+    for (field, line) in fields.iter().filter(|(field, _)| !known.contains(field.as_str())) {
+        if !told.insert(field) {
+            continue;
+        }
+        let (link, written) = (link(source), format!("{{{}.{field}}}", for_each.name));
+        let item = format!("{{{}}}", for_each.name);
+        let facts = [("link", link.as_str()), ("placeholder", written.as_str()), ("name", item.as_str())];
+        let variant = if known.is_empty() { "no-fields" } else { "field" };
+        let issue = notes.issue(IssueCode::ForEachInvalid, variant, Span::line(*line), &facts).key(label::FOR_EACH);
+        let issue = if known.is_empty() { issue } else { issue.allowed(field, known.iter().copied()) };
+        notes.push(if written_before { issue.warning() } else { issue });
+    }
+}
+
 /// The link of a task with `For each`, checked. Without exactly one valid link the task has an error and no `For each`.
+/// `fields` are those that its words name, and `written_before` says whether an earlier task may write the list.
 pub fn source(
     task: &mut Task,
     (value, line): &(String, u32),
+    (fields, written_before): (&[NamedField], bool),
     scope: &Scope,
     context: &ReadContext,
     notes: &mut Diagnostics,
@@ -97,9 +161,12 @@ pub fn source(
     if !task.calls.is_empty() {
         notes.push(issue("calls", span, notes));
     }
-    if !fits {
+    let Some(for_each) = task.for_each.as_ref().filter(|_| fits) else {
         task.for_each = None;
         return Vec::new();
+    };
+    for source in &found {
+        check_fields(for_each, fields, source, written_before, context, notes);
     }
     found
 }

@@ -230,7 +230,10 @@ fn references(steps: Steps, kind: Kind, context: &ReadContext, notes: &mut Diagn
                     ended.insert(draft.task.slug.clone());
                     untouched.push(draft.span);
                 }
-                None => check_references(&mut draft, &scope, context, notes),
+                None => {
+                    let written_before = handed.iter().any(|step| step.writes);
+                    check_references(&mut draft, written_before, &scope, context, notes);
+                }
             }
             at += 1;
             if repeated.as_mut().is_some_and(|repeated| repeated.take(&mut draft, context)) {
@@ -258,13 +261,21 @@ fn references(steps: Steps, kind: Kind, context: &ReadContext, notes: &mut Diagn
     Settled { steps: out, spans, ended }
 }
 
-/// Reads and checks what a task links: the list of its items, then its references.
-fn check_references(draft: &mut Draft, scope: &Scope, context: &ReadContext, notes: &mut Diagnostics) {
+/// Reads and checks what a task links: the list of its items, then its references. `written_before` says whether an
+/// earlier task may write files.
+fn check_references(
+    draft: &mut Draft,
+    written_before: bool,
+    scope: &Scope,
+    context: &ReadContext,
+    notes: &mut Diagnostics,
+) {
     let mut values = draft.references.iter();
     if draft.task.for_each.is_some()
         && let Some(source) = values.next()
     {
-        draft.task.references = for_each::source(&mut draft.task, source, scope, context, notes);
+        draft.task.references =
+            for_each::source(&mut draft.task, source, (&draft.fields, written_before), scope, context, notes);
     }
     for (value, line) in values {
         draft.task.references.extend(check_value(value, *line, scope, context, notes));

@@ -12,6 +12,7 @@ use crate::reply::placeholder::is_copied_form;
 use crate::reply::references::is_none;
 use crate::sheet::has_reasoning_tag;
 
+use super::for_each::NamedField;
 use super::format::{TASK_LABELS, label};
 use super::group::RawTask;
 use super::{Kind, blocks, calls, for_each, one_line, skill};
@@ -29,6 +30,8 @@ pub struct Draft {
     pub task: Task,
     /// Values of `References`, each with its first line. Before them, the link of `For each`.
     pub references: Vec<(String, u32)>,
+    /// Fields of its items that its words name.
+    pub fields: Vec<NamedField>,
     /// Lines of the task.
     pub span: Span,
     /// Line of the name, or of the task.
@@ -77,6 +80,7 @@ pub fn read(
     let approval = raw.all(label::APPROVAL).fold(false, |known, label| known | approval(label, notes));
     let mut references = references(raw, notes);
     references.splice(..0, source);
+    let fields = for_each.iter().flat_map(|for_each| for_each::fields(raw, for_each)).collect();
     let state = state(raw, kind, notes);
     let review = raw.labels.iter().find_map(|label| review(label, kind));
     let extra = extra(raw, kind, context, notes);
@@ -103,7 +107,8 @@ pub fn read(
     notes.set_task(None);
     notes.set_section(None);
     let name_span = raw.all(label::NAME).next().map_or(Span::line(raw.span.first), |label| label.span);
-    Draft { task, references, span: raw.span, name_span, section: Rc::clone(section), output, state, repeated: None }
+    let (span, section) = (raw.span, Rc::clone(section));
+    Draft { task, references, fields, span, name_span, section, output, state, repeated: None }
 }
 
 /// Whether the task contains the host's text on how it ended. In a reply, that text is dropped.

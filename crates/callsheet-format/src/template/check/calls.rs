@@ -1,11 +1,10 @@
-//! Checks calls: whether the template exists, whether the arguments fit, and whether calls form a cycle (T030-T032,
-//! T520).
+//! Checks calls: whether the template exists, whether the arguments fit, and whether calls form a cycle (T030-T032).
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::fuzzy::{meant, meant_or, nearest};
-use callsheet_core::template::{Code, Node, Spot, Template, UNCLEAR, names_asked};
+use callsheet_core::template::{Bytes, Code, Node, Spot, Template, UNCLEAR, names_asked};
 
 use crate::template::report::Draft;
 
@@ -186,27 +185,21 @@ fn asked_names(call: &Call<'_>, template: &Template, known: &Callable<'_>) -> Ve
     out
 }
 
-/// Reports cycles of calls. A cycle without a condition is an error, any other cycle a warning.
+/// Reports cycles of calls without a condition. `max_depth` bounds any other cycle.
 pub(super) fn cycles<'a>(calls: &[&Call<'a>]) -> Vec<(&'a str, Draft)> {
     let edge = |call: &&Call<'a>| Some((call.from, call.node.template.as_deref()?));
-    let all: Vec<(&str, &str)> = calls.iter().filter_map(edge).collect();
-    let bare: Vec<(&str, &str)> = calls.iter().filter(|call| !call.guarded).filter_map(edge).collect();
-    let (all, bare) = (components(&all), components(&bare));
-    let same =
-        |groups: &BTreeMap<&str, usize>, a: &str, b: &str| groups.get(a).is_some_and(|x| groups.get(b) == Some(x));
-    let mut out = Vec::new();
-    for call in calls {
-        let Some((from, to)) = edge(call) else { continue };
-        let span = call.node.called_at.span;
-        if !call.guarded && same(&bare, from, to) {
-            let draft = Draft::new(Code::T032, span, format!("`{from}` calls itself endlessly through `{to}`"));
-            out.push((from, draft.found(to).advice("add a <cond> that ends the recursion, or remove the call")));
-        } else if same(&all, from, to) {
-            let draft = Draft::new(Code::T520, span, format!("`{from}` calls itself through `{to}`"));
-            out.push((from, draft.found(to).advice("check that its condition ends the recursion")));
-        }
-    }
-    out
+    let bare: Vec<(&str, &str, Bytes)> = calls
+        .iter()
+        .filter(|call| !call.guarded)
+        .filter_map(|call| edge(call).map(|(from, to)| (from, to, call.node.called_at.span)))
+        .collect();
+    let groups = components(&bare.iter().map(|(from, to, _)| (*from, *to)).collect::<Vec<_>>());
+    let same = |a: &str, b: &str| groups.get(a).is_some_and(|group| groups.get(b) == Some(group));
+    let draft = |from: &str, to: &str, span| {
+        let draft = Draft::new(Code::T032, span, format!("`{from}` calls itself endlessly through `{to}`"));
+        draft.found(to).advice("add a <cond> that ends the recursion, or remove the call")
+    };
+    bare.iter().filter(|(from, to, _)| same(from, to)).map(|(from, to, span)| (*from, draft(from, to, *span))).collect()
 }
 
 /// The strongly connected components of a graph, each with a number. Works without recursion, because the graph may

@@ -13,35 +13,7 @@ pub(super) fn draft_of(template: &Template, found: Found) -> Option<Draft> {
         Found::Unknown { how: Use::Input, .. } => return None,
         Found::Unknown { path, at, later: true, how, .. } => has_not_run(template, &path, at, how),
         Found::Unknown { path, at, how: Use::Expression, near, .. } => in_a_condition(template, &path, at, &near),
-        Found::Unknown { path, at, near, .. } if template.is_function() => {
-            let params = template.params.iter().flatten().map(|param| param.name.as_str());
-            let (message, otherwise) = match is_step(&path) {
-                _ if is_of_a_sequence(&path) => (format!("no step before this one gives `{path}`"), BEHIND_A_STEP),
-                true => (format!("no step before this one is `{path}`"), "fix the id, or give a step this id"),
-                false => (
-                    format!("`{path}` is not a parameter and nothing in the template binds it"),
-                    "add a parameter, or fix the name",
-                ),
-            };
-            let known: Vec<&str> =
-                if near.is_empty() { params.collect() } else { near.iter().map(String::as_str).collect() };
-            let draft = Draft::new(Code::T052, at.span, message).found(&head(&path)).expected(known);
-            draft.advice(advice_for(&near, otherwise))
-        }
-        Found::Unknown { path, at, near, .. } => {
-            let (message, otherwise) = match is_step(&path) {
-                _ if is_of_a_sequence(&path) => {
-                    (format!("no step before this one gives `{path}`; a caller must provide it"), BEHIND_A_STEP)
-                }
-                true => (
-                    format!("no step before this one is `{path}`; a caller must provide it"),
-                    "fix the id, or give a step this id",
-                ),
-                false => (format!("`{path}` is not a declared input; the caller must bind it"), "add an <input>"),
-            };
-            let draft = Draft::new(Code::T508, at.span, message).found(&head(&path));
-            draft.expected(near.iter().map(String::as_str)).advice(advice_for(&near, otherwise))
-        }
+        Found::Unknown { path, at, near, .. } => unknown(template, &path, at, &near),
         Found::Untrusted { path, at, way, .. } => {
             let way = way.map(|way| format!(" ({way})")).unwrap_or_default();
             let message = format!("a command contains `{path}`, which is a result{way}");
@@ -60,16 +32,48 @@ pub(super) fn draft_of(template: &Template, found: Found) -> Option<Draft> {
         Found::Unused { name, at } => {
             Draft::new(Code::T514, at.span, format!("nothing uses `{name}`")).found(&name).advice("use or remove it")
         }
+        Found::Blind { name, at, .. } => {
+            let message = format!("nothing uses `{name}` here, so each try asks the same");
+            let advice = format!("name it in this task, as {{{{{name}}}}}");
+            Draft::new(Code::T514, at.span, message).found(name).advice(advice)
+        }
+        Found::UnusedElement { name, at, .. } => {
+            let message = format!("nothing uses the element `{name}`, so the same is done for each one");
+            let advice = format!("name it in the task, as {{{{{name}}}}}");
+            Draft::new(Code::T514, at.span, message).found(&name).advice(advice)
+        }
         Found::Astray { path, miss, at, .. } => kinds::astray(&path, &miss, at),
         Found::Lacking { path, at, .. } => kinds::lacking(&path, at),
         Found::Start { start, joined, at, .. } => kinds::start(&start, &joined, at),
         Found::NeverGood { at, .. } => kinds::never_good(at),
+        Found::Untested { path, at, .. } => kinds::untested(&path, at),
+        Found::Undeclared { kind, at, .. } => kinds::undeclared(template, kind, at),
+        Found::Printed { path, at, .. } => kinds::printed(&path, at),
         Found::Misfit { what, wanted, given, written, at, .. } => {
             kinds::misfit(template, &what, &wanted, &given, written, at)
         }
         Found::Constant { constant, at, .. } => kinds::constant(&constant, at),
         Found::Reached { name, template, way, at, .. } => kinds::reached(&name, &template, &way, at),
     })
+}
+
+/// Reports an unknown name outside conditions.
+fn unknown(template: &Template, path: &Path, at: Spot, near: &[String]) -> Draft {
+    let is_function = template.is_function();
+    let caller = if is_function { "" } else { "; a caller must provide it" };
+    let (message, otherwise) = match is_step(path) {
+        _ if is_of_a_sequence(path) => (format!("no step before this one gives `{path}`{caller}"), BEHIND_A_STEP),
+        true => (format!("no step before this one is `{path}`{caller}"), "fix the id, or give a step this id"),
+        false if is_function => (
+            format!("`{path}` is not a parameter and nothing in the template binds it"),
+            "add a parameter, or fix the name",
+        ),
+        false => (format!("`{path}` is not a declared input; the caller must bind it"), "declare it in <inputs>"),
+    };
+    let code = if is_function { Code::T052 } else { Code::T508 };
+    let params = template.params.iter().flatten().map(|param| param.name.as_str());
+    let draft = Draft::new(code, at.span, message).found(&path.to_string()).expected(params);
+    draft.advice(advice_for(near, otherwise))
 }
 
 /// Reports an unknown name in a condition.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use callsheet_core::template::names::{Found, Place};
 use callsheet_core::template::shape::{Constant, Kinds, Miss, Shape, Source};
-use callsheet_core::template::{Code, Comparison, Path, Related, Spot, Step, Template};
+use callsheet_core::template::{Code, Comparison, Path, Related, Spot, Step, Template, ValueType};
 
 use crate::template::report::Draft;
 
@@ -144,14 +144,6 @@ fn meant(sides: [(&String, &Shape); 2], near: &[String]) -> String {
         return format!("did you mean `{}`?", near.join("`, `"));
     }
     let [(left, is), (right, other)] = sides;
-    // Only what a script would give is nothing but empty.
-    let is_empty = |(term, shape): (&String, &Shape)| {
-        let words = shape.words.as_deref().filter(|_| shape.kinds == Kinds::TEXT && !term.starts_with('"'));
-        words.is_some_and(|words| words.iter().all(String::is_empty))
-    };
-    if is_empty((left, is)) || is_empty((right, other)) {
-        return "give the loop a script: <script_execution>; or compare another value".to_owned();
-    }
     for ((_, shape), (literal, word)) in [((left, is), (right, other)), ((right, other), (left, is))] {
         let bare = literal.trim_matches('"');
         let plain = word.words.as_deref().is_some_and(|words| words.len() == 1) && literal.starts_with('"');
@@ -192,12 +184,36 @@ pub(super) fn never_good(at: Spot) -> Draft {
     Draft::new(Code::T062, at.span, message).advice(advice)
 }
 
+/// The issue for a name that stands for the outcome of a test in a loop without one.
+pub(super) fn untested(path: &Path, at: Spot) -> Draft {
+    let message = format!("`{path}` is the outcome of a test, and this loop has none");
+    let advice = "add a <script_execution> to the loop, or remove the name";
+    Draft::new(Code::T063, at.span, message).found(&path.to_string()).advice(advice)
+}
+
+/// The issue for a reply that is not declared, although its template returns no text.
+pub(super) fn undeclared(template: &Template, kind: ValueType, at: Spot) -> Draft {
+    let message = format!(
+        "`{}` returns {}, but nothing asks this task for one, so its reply may be any text",
+        template.name,
+        Shape::of_type(kind).in_words()
+    );
+    Draft::new(Code::T529, at.span, message).advice(format!("add <output_format> to it, such as `{}`", kind.as_str()))
+}
+
+/// The issue for a list that is the output of a process, which nothing declares as a list.
+pub(super) fn printed(path: &Path, at: Spot) -> Draft {
+    let message = format!("`{path}` is what a command prints, which is no list unless it is JSON");
+    let advice = format!("add <output_format> to `{path}`: `string[]` gives its lines");
+    Draft::new(Code::T529, at.span, message).found(&path.to_string()).advice(advice)
+}
+
 /// The issue for an argument that comes from a result and that the called template inserts into a command.
 pub(super) fn reached(name: &str, template: &str, way: &str, at: Spot) -> Draft {
     let message = format!("a result reaches a command, which no run accepts: {way}");
     let advice =
         format!("let `{template}` pass `{name}` with <stdin> or an <input_file>, or pass a value of the caller");
-    Draft::new(Code::T525, at.span, message).found(name).advice(advice)
+    Draft::new(Code::T053, at.span, message).found(name).advice(advice)
 }
 
 /// The place where the parameter of a misfitting argument is declared.

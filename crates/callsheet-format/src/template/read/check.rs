@@ -11,6 +11,7 @@ use crate::template::xml::{Element, Item, Mapped};
 use super::Reader;
 use super::parts::word;
 use super::values::near_word;
+use crate::template::yaml;
 
 impl Reader<'_> {
     /// Enters an element and adds its name to the path.
@@ -89,7 +90,12 @@ impl Reader<'_> {
                     let message = format!("<{}> has no {what} `{}`", element.name, attribute.name);
                     let code = if near.is_some() || self.short { Code::T019 } else { Code::T502 };
                     let draft = Draft::new(code, attribute.name_span, message).found(&attribute.name);
-                    let advice = near.map_or("remove it".to_owned(), |near| format!("did you mean `{near}`?"));
+                    let key = yaml::shown(&attribute.name).filter(|_| self.short);
+                    let advice = match (near, key) {
+                        (Some(near), _) => format!("did you mean `{near}`?"),
+                        (None, Some(key)) => format!("write `{key}` as a key of the task itself"),
+                        (None, None) => "remove it".to_owned(),
+                    };
                     self.add(draft.expected(names).advice(advice));
                 }
             }
@@ -247,7 +253,8 @@ impl Reader<'_> {
             self.add(draft.advice("put the text into CDATA if you mean it literally"));
         }
         if !value.as_str().is_empty() {
-            let name = self.shown(&element.name).to_owned();
+            // The command of `files` is no process.
+            let name = if kind == Kind::PlainCommand { &element.name } else { self.shown(&element.name) }.to_owned();
             self.check_value(kind, &name, &value, element.inner);
         } else if required {
             self.empty(element, "a value");

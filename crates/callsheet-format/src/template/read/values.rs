@@ -59,11 +59,11 @@ impl Reader<'_> {
                 self.check_places(value);
                 return command::check(self, value);
             }
-            Kind::Ident => (!is_ident(text)).then(|| not_ident(name, whole)),
-            Kind::TemplateName => (!is_template_name(text)).then(|| not_ident(name, whole)),
-            Kind::CallName => (!is_call_name(text)).then(|| not_ident(name, whole)),
-            Kind::Path => self.check_path(name, text, whole),
-            Kind::Subtype if !is_ident(text) => Some(not_ident(name, whole)),
+            Kind::Ident => (!is_ident(text)).then(|| not_ident(name, text, whole)),
+            Kind::TemplateName => (!is_template_name(text)).then(|| not_ident(name, text, whole)),
+            Kind::CallName => (!is_call_name(text)).then(|| not_ident(name, text, whole)),
+            Kind::Path => self.check_path(text, whole),
+            Kind::Subtype if !is_ident(text) => Some(not_ident(name, text, whole)),
             Kind::Subtype => (!SUBTYPES.contains(&text)).then(|| {
                 let message = format!("the subtype `{text}` has no meaning here");
                 Draft::new(Code::T506, whole, message)
@@ -115,7 +115,7 @@ impl Reader<'_> {
         self.add(draft.expected(["step_results"]).advice("write `step_results[…]`"));
     }
 
-    fn check_path(&mut self, name: &str, text: &str, span: Bytes) -> Option<Draft> {
+    fn check_path(&mut self, text: &str, span: Bytes) -> Option<Draft> {
         match Path::parse(text).map(Path::canonical) {
             Some((_, false)) => None,
             Some((_, true)) => {
@@ -123,7 +123,7 @@ impl Reader<'_> {
                 None
             }
             None => {
-                let message = format!("`{name}` is not a variable path");
+                let message = format!("`{text}` is not a variable path");
                 Some(Draft::new(Code::T017, span, message).advice("write a name, then any of .name and [number]"))
             }
         }
@@ -157,7 +157,7 @@ impl Reader<'_> {
                 return self.add(draft.found(text).advice(form));
             }
             if !is_ident(param.name) {
-                self.add(not_ident("params", span).found(param.name));
+                self.add(not_ident("params", param.name, span).found(param.name));
             } else if names.contains(param.name) {
                 let draft = Draft::new(Code::T021, span, format!("the parameter `{}` is named twice", param.name));
                 self.add(draft.found(param.name).advice("rename one of the two"));
@@ -202,9 +202,13 @@ fn is_begun(text: &str) -> bool {
     !text.ends_with(closing)
 }
 
-fn not_ident(name: &str, span: Bytes) -> Draft {
-    Draft::new(Code::T017, span, format!("`{name}` is not well formed"))
-        .advice("start with a letter or _; then use letters, digits, _ and -, up to 64 in all")
+fn not_ident(name: &str, text: &str, span: Bytes) -> Draft {
+    let message = match text.is_empty() {
+        true => format!("`{name}` is empty"),
+        false => format!("`{text}` is not a valid name"),
+    };
+    Draft::new(Code::T017, span, message)
+        .advice("start with a letter from a to z or _; then use such letters, digits, _ and -, up to 64 in all")
 }
 
 fn not_bool(name: &str, text: &str, span: Bytes) -> Draft {
@@ -248,7 +252,8 @@ fn sign_meant(rest: &str) -> &'static str {
 /// The most likely intended word, if one is similar.
 pub(in crate::template) fn near_word<'a>(text: &str, words: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let near = nearest(text, words, 1).into_iter().next()?;
-    let limit = text.chars().count().div_ceil(3).min(3);
+    let letters = text.chars().count();
+    let limit = letters.div_ceil(3).min(3).min(letters.saturating_sub(1));
     within(&text.to_lowercase(), &near.to_lowercase(), limit).then_some(near)
 }
 

@@ -97,7 +97,14 @@ impl Builder<'_> {
         if found.key.name == "fold" && found.value.value == Value::Null {
             return;
         }
-        let Some(text) = self.word(found.value, found.key.name) else { return };
+        let name = found.key.name;
+        if matches!(found.value.value, Value::List(_)) {
+            let draft =
+                Draft::new(Code::T012, found.value.span, format!("`{name}` names a list, and this is the list"));
+            return self
+                .add(draft.advice(format!("write it as a value, `with: {{list: […]}}`, and `{name}` its name")));
+        }
+        let Some(text) = self.word(found.value, name) else { return };
         let whole = text.as_str();
         let cut = whole.split_once(" in ").filter(|_| found.key.name == "each");
         let Some((name, _)) = cut else {

@@ -259,8 +259,7 @@ impl<'a> Builder<'a> {
             To::Attribute("max_parallel") if is_true(value) => {}
             To::Attribute(to) => {
                 let words = if to == "tags" { self.words(value, name) } else { self.word(value, name) };
-                let words = words.unwrap_or_default();
-                out.attributes.push(attribute(to, found.at, words, value.span));
+                out.attributes.extend(words.map(|words| attribute(to, found.at, words, value.span)));
             }
             To::Text("initial_value") if matches!(value.value, Value::List(_) | Value::Map(_)) => {
                 let text = self.json_text(value);
@@ -334,13 +333,17 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// The most likely intended key: by spelling, by letters, or by its name in XML.
+/// The most likely intended key: by its word elsewhere, by spelling, by letters, or by its name in XML.
 pub(super) fn meant(text: &str, names: impl Iterator<Item = &'static str> + Clone) -> Option<String> {
     let letters = |word: &str| {
         let mut letters: Vec<char> = word.chars().collect();
         letters.sort_unstable();
         letters
     };
+    let elsewhere = keys::OTHER_WORDS.iter().filter(|(word, _)| *word == text).map(|(_, key)| *key);
+    if let Some(key) = elsewhere.into_iter().find(|key| names.clone().any(|known| known == *key)) {
+        return Some(key.to_owned());
+    }
     let own = near_word(text, names.clone());
     let swapped = || names.clone().find(|name| letters(name) == letters(text)).map(str::to_owned);
     let of_xml = || near_word(text, grammar::names()).and_then(|name| keys::shown(&name).map(str::to_owned));

@@ -101,7 +101,7 @@ pub(in crate::template) const KEYS: &[Key] = &[
     ),
     key("most", K::LOOP, To::Word("max_iterations"), "How often the loop tries at most."),
     key("until", K::LOOP, To::Own("termination_condition"), "The loop ends when this holds."),
-    key("on_exhausted", K::LOOP, To::Attribute("on_exhausted"), "`accept`: the last try counts."),
+    key("on_exhausted", K::LOOP, To::Attribute("on_exhausted"), "`accept`: without success, the last try counts."),
     key("call", K::CALL, To::Own("call"), "The template or `skill:NAME` to run."),
     key("with", K::TYPED.or(K::CALL), To::Own("inputs"), "Values by name; `\"{{name}}\"` passes a value as it is."),
     key("system", K::ASK, To::Text("system"), "Joins the system prompt."),
@@ -110,7 +110,12 @@ pub(in crate::template) const KEYS: &[Key] = &[
     key("timeout", K::RUN.or(K::PROCESS), To::Word("timeout"), "Seconds."),
     key("stdin", K::RUN.or(K::PROCESS), To::Own("stdin"), "What the command reads."),
     key("input_files", K::RUN.or(K::PROCESS), To::Own("input_file"), "Values in files, by name: `{{files.NAME}}`."),
-    key("inherit", K::RUN.or(K::PROCESS), To::In("environment", "inherit"), "Which variables the command sees."),
+    key(
+        "inherit",
+        K::RUN.or(K::PROCESS),
+        To::In("environment", "inherit"),
+        "Which variables the command sees: none, safe or all.",
+    ),
     key("env", K::RUN.or(K::PROCESS), To::Own("environment"), "Variables of the command."),
     key("on_nonzero", K::RUN, To::Attribute("on_nonzero"), "`continue`: a failing exit code is a result."),
     key("effects", K::TYPED.or(K::CALL), To::Attribute("effects"), "`read` or `write`; a write waits for approval."),
@@ -167,6 +172,28 @@ const PARTS: &[(&str, &str)] = &[
     ("as", "each"),
     ("test", "if"),
     ("task", "task"),
+];
+
+/// Words for keys in other formats.
+pub(in crate::template) const OTHER_WORDS: &[(&str, &str)] = &[
+    ("name", "template"),
+    ("name", "id"),
+    ("description", "about"),
+    ("prompt", "ask"),
+    ("command", "run"),
+    ("when", "if"),
+    ("parallel", "at_once"),
+    ("concurrency", "at_once"),
+    ("output", "gives"),
+    ("type", "gives"),
+    ("giv", "gives"),
+    ("retries", "attempts"),
+    ("retry", "attempts"),
+    ("vars", "with"),
+    ("args", "with"),
+    ("steps", "tasks"),
+    ("foreach", "each"),
+    ("for_each", "each"),
 ];
 
 /// The key with this name.

@@ -44,6 +44,13 @@ pub(super) struct Place {
     pub(super) outermost: bool,
 }
 
+/// Whether a value says what a task does.
+fn is_task(value: &Value) -> bool {
+    let does = |text: &str| ["if", "choose", "each"].contains(&text) || MARKS.iter().any(|(mark, _)| *mark == text);
+    let Value::Map(entries) = value else { return false };
+    entries.iter().any(|(key, _)| matches!(&key.value, Value::Scalar { text, .. } if does(text)))
+}
+
 /// The `type` of a kind.
 fn type_word(kind: Kinds) -> &'static str {
     TYPES.iter().find(|(known, _)| *known == kind).map_or("atomic", |(_, word)| word)
@@ -100,6 +107,12 @@ impl Builder<'_> {
         };
         let Value::Scalar { text, .. } = &key.value else { return self.task_of(item, "tasks") };
         if keys::find(text).is_some() {
+            if is_task(&value.value) {
+                let message = format!("`{text}` is a key of tasks, so no task can have this name");
+                let draft = Draft::new(Code::T017, key.span, message).found(text);
+                self.add(draft.advice(format!("rename the task, for example to `{text}_1`")));
+                return None;
+            }
             return self.task_of(item, "tasks");
         }
         let Value::Map(inner) = &value.value else {
@@ -146,6 +159,10 @@ impl Builder<'_> {
 
     fn kind_of(&mut self, found: Vec<Found<'_>>, unknown: bool, place: Place) -> Option<Element> {
         let has = |name: &str| found.iter().any(|found| found.key.name == name);
+        let is_bare = has("choose") || has("call") || has("tasks") && has("at_once");
+        if place.outermost && has("about") && is_bare && !has("each") {
+            return self.described(found, unknown, &place);
+        }
         if has("if") || has("choose") || has("else") {
             return self.choice(found, unknown, place);
         }
@@ -175,6 +192,18 @@ impl Builder<'_> {
             Kinds::TASKS if has("at_once") => Some(self.group(&found, place)),
             kind => Some(self.typed(kind, &found, &place)),
         }
+    }
+
+    /// Builds the outermost task if it has no place for `about`: a sequence with it as the only step.
+    fn described(&mut self, found: Vec<Found<'_>>, unknown: bool, place: &Place) -> Option<Element> {
+        let (about, own): (Vec<_>, Vec<_>) = found.into_iter().partition(|found| found.key.name == "about");
+        let inside = Place { tag: place.tag, span: place.span, id: None, outermost: false };
+        let task = self.kind_of(own, unknown, inside)?;
+        let mut out = self.typed(Kinds::TASKS, &about, place);
+        let mut steps = element("steps", place.tag, place.span);
+        steps.items.push(Item::Element(task));
+        out.items.push(Item::Element(steps));
+        Some(out)
     }
 
     /// Reports a key that this kind of task does not have.
@@ -255,9 +284,16 @@ impl Builder<'_> {
     /// Builds a task for each element. With `do`, the other keys belong to the whole.
     fn each(&mut self, found: Vec<Found<'_>>, unknown: bool, place: Place) -> Option<Element> {
         let explicit = found.iter().find(|found| found.key.name == "do").copied();
-        let (own, inner): (Vec<_>, Vec<_>) = found.into_iter().partition(|found| {
+        let with = found.iter().find(|found| found.key.name == "with").copied();
+        let parted = with.filter(|_| explicit.is_none()).and_then(|with| Some((with, parted(&found, with)?)));
+        let (mut own, mut inner): (Vec<_>, Vec<_>) = found.into_iter().partition(|found| {
             OF_THE_WHOLE.contains(&found.key.name) || (explicit.is_some() && found.key.name != "do")
         });
+        if let Some((with, (list, rest))) = &parted {
+            own.push(Found { value: list, ..*with });
+            inner.retain(|found| found.key.name != "with");
+            inner.extend(rest.as_ref().map(|rest| Found { value: rest, ..*with }));
+        }
         let mut out = self.typed(Kinds::EACH, &own, &place);
         let mut body = match explicit {
             Some(found) => self.slot("body", found),
@@ -373,6 +409,24 @@ impl Builder<'_> {
         }
         Some(out)
     }
+}
+
+/// The entry of `with` that gives the list of an `each`, and the entries for the task inside. `None` without such an
+/// entry. The values for a call belong to the call.
+fn parted(found: &[Found<'_>], with: Found<'_>) -> Option<(Node, Option<Node>)> {
+    let each = found.iter().find(|found| found.key.name == "each")?;
+    let (Value::Scalar { text, .. }, Value::Map(entries)) = (&each.value.value, &with.value.value) else { return None };
+    if found.iter().any(|found| found.key.name == "call") {
+        return None;
+    }
+    let path = text.split_once(" in ").map_or(text.as_str(), |(_, path)| path).trim();
+    let name = path.split(['.', '[']).next().unwrap_or(path);
+    let gives = |(key, _): &(Node, Node)| matches!(&key.value, Value::Scalar { text, .. } if text == name);
+    let (list, rest): (Vec<_>, Vec<_>) = entries.iter().cloned().partition(gives);
+    let node = |entries: Vec<(Node, Node)>| {
+        (!entries.is_empty()).then(|| Node { value: Value::Map(entries), ..with.value.clone() })
+    };
+    Some((node(list)?, node(rest)))
 }
 
 /// The key that says what a task of this kind does.

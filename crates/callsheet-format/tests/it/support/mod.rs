@@ -37,6 +37,8 @@ pub struct World {
     pub context: ReadContext,
     paths: BTreeMap<String, Answer>,
     globs: BTreeMap<String, Vec<String>>,
+    /// The contents of text files.
+    contents: BTreeMap<String, String>,
 }
 
 impl World {
@@ -47,6 +49,7 @@ impl World {
             context: ReadContext { prompt_budget: 24_000, reference_budget: 8_000, ..ReadContext::default() },
             paths: BTreeMap::new(),
             globs: BTreeMap::new(),
+            contents: BTreeMap::new(),
         };
         for line in header.lines().filter(|line| !line.trim().is_empty() && !line.starts_with("//")) {
             let (key, value) = line.split_once(':').unwrap_or_else(|| panic!("header line {line:?}"));
@@ -59,6 +62,12 @@ impl World {
         }
         world.context.catalog.sort_by(|a, b| a.name.cmp(&b.name));
         world
+    }
+
+    /// `PATH TEXT`, with `\n` between lines.
+    fn take_content(&mut self, value: &str) {
+        let (path, text) = value.split_once(' ').expect("content: PATH TEXT");
+        self.contents.insert(path.to_owned(), text.replace("\\n", "\n"));
     }
 
     fn take(&mut self, key: &str, value: &str) {
@@ -84,6 +93,7 @@ impl World {
                 let (path, facts) = file(value);
                 self.paths.insert(path, Answer::File(facts));
             }
+            "content" => self.take_content(value),
             "near" | "slash" | "outside" => {
                 let (path, answer) = nowhere(key, value);
                 self.paths.insert(path, answer);
@@ -174,6 +184,7 @@ impl World {
                 None => Answer::Missing(Candidates::default()),
             },
             Lookup::Glob(pattern) => Answer::Matches(self.globs.get(pattern).cloned().unwrap_or_default()),
+            Lookup::Content(path) if self.contents.contains_key(path) => Answer::Content(self.contents[path].clone()),
             Lookup::Content(_) | Lookup::Symbols(_) => Answer::Missing(Candidates::default()),
             Lookup::Call { .. } => Answer::Startable,
             Lookup::Resource { server, uri } => {

@@ -143,7 +143,7 @@ fn what_is_streamed_is_seen_from_another_terminal() {
     let mut driven = OnScreen::start(garden.command(&run), 80, 24);
     driven.until(&["The fourth"]);
     let mut watched = OnScreen::start(garden.command(&["watch"]), 80, 24);
-    let seen = watched.until(&["The fourth"]);
+    let seen = watched.until(&["The fourth", "dry"]);
     assert!(seen.contains("dry") && !seen.contains("spring"), "{seen}");
     assert!(!String::from_utf8_lossy(&watched.said).contains("owned\u{7}"), "no escape of a model gets through");
     garden.kill_driver();

@@ -9,7 +9,9 @@ use callsheet_core::nouns::{
     TaskList,
 };
 use callsheet_core::view::{counted, dollars, thousands};
-use callsheet_format::items::missing_field;
+#[cfg(feature = "lsp")]
+use callsheet_format::items::MissingField;
+use callsheet_format::items::{Item, missing_field};
 use callsheet_models::config::{ModelRef, Prices, Provider};
 use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::references::{file_of_item, known_items};
@@ -177,11 +179,22 @@ fn read_by(task: &Task, items: Option<&Items>) -> BTreeSet<String> {
 /// What is wrong now with the list that a task is done for.
 pub(super) fn trouble_with_items(setup: &Setup, task: &Task) -> Option<String> {
     let link = link_target(&task.source()?.target);
-    match known_items(&task.source()?.target, &Workspace::new(&setup.project, &[]).ok()?)? {
+    match items_now(setup, task)? {
         Err(why) => Some(format!("{link} gives no items: {why}")),
         Ok(items) if items.is_empty() => Some(format!("{link} contains no items, so the task will do nothing")),
         Ok(items) => missing_field(task, &items).map(|why| format!("{link}: {why}")),
     }
+}
+
+/// The list that a task is done for, as it is now.
+fn items_now(setup: &Setup, task: &Task) -> Option<Result<Vec<Item>, String>> {
+    known_items(&task.source()?.target, &Workspace::new(&setup.project, &[]).ok()?)
+}
+
+/// A field that a task names and that no item of its list has now.
+#[cfg(feature = "lsp")]
+pub(super) fn missing_now(setup: &Setup, task: &Task) -> Option<MissingField> {
+    missing_field(task, &items_now(setup, task)?.ok()?)
 }
 
 /// The number of executions of a task, and whether they read parts of one material, as far as the sheet shows.

@@ -24,6 +24,7 @@ use crate::library::known;
 use crate::setup::{Setup, config_failure};
 use crate::wiring::{template_dirs, without_model};
 
+use super::estimate::missing_now;
 use super::lsp_fixes;
 use super::skill::tool_specs;
 
@@ -78,7 +79,9 @@ impl Host<'_> {
             end: (repair.span.first, u32::MAX),
             fixes: lsp_fixes::of_repair(text, repair),
         });
-        reading.issues.iter().map(of_issue).chain(notes).collect()
+        let tasks = reading.value.steps.iter().flat_map(|step| &step.tasks);
+        let fields = tasks.filter_map(|task| lsp_fixes::of_field(text, &missing_now(self.setup, task)?));
+        reading.issues.iter().map(of_issue).chain(notes).chain(fields).collect()
     }
 
     fn skill(&self, file: &Path, text: &str) -> Vec<Finding> {

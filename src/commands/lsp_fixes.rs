@@ -3,7 +3,8 @@
 use callsheet_core::fuzzy::meant;
 use callsheet_core::issue::{Issue, IssueCode, Repair};
 use callsheet_core::template as tree;
-use callsheet_lsp::Fix;
+use callsheet_format::items::MissingField;
+use callsheet_lsp::{Finding, Fix, Weight};
 
 use super::check::written_at;
 
@@ -15,10 +16,13 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
+    fn column(&self, byte: usize) -> u32 {
+        let before = self.line.1.get(..byte).unwrap_or_default().chars().count();
+        u32::try_from(before).unwrap_or(u32::MAX).saturating_add(1)
+    }
+
     fn fix(&self, right: String) -> Fix {
-        let before = self.line.1.get(..self.byte).unwrap_or_default().chars().count();
-        let column = u32::try_from(before).unwrap_or(u32::MAX).saturating_add(1);
-        Fix { line: self.line.0, column, wrong: self.wrong.to_owned(), right }
+        Fix { line: self.line.0, column: self.column(self.byte), wrong: self.wrong.to_owned(), right }
     }
 }
 
@@ -78,6 +82,25 @@ fn part_of_link(written: &str, code: IssueCode) -> std::ops::Range<usize> {
         Some(sign) => sign + 1..target.end,
         None => target,
     }
+}
+
+/// A field that no item of a list has, where a sheet names it.
+pub(super) fn of_field(text: &str, missing: &MissingField) -> Option<Finding> {
+    let MissingField { item, field, known } = missing;
+    let placeholder = format!("{{{item}.{field}}}");
+    let found = (1..).zip(text.lines()).find_map(|(number, line)| Some((number, line, line.find(&placeholder)?)));
+    let (number, line, at) = found?;
+    // The brace and the dot take a byte each.
+    let part = Part { line: (number, line), byte: at + item.len() + 2, wrong: field };
+    let fixes = meant(field, known.iter().map(String::as_str)).into_iter().map(|right| part.fix(right)).collect();
+    Some(Finding {
+        weight: Weight::Warning,
+        code: "field-missing".to_owned(),
+        message: missing.to_string(),
+        start: (number, part.column(part.byte)),
+        end: (number, part.column(part.byte + field.len())),
+        fixes,
+    })
 }
 
 /// The correction that a reader made by itself.

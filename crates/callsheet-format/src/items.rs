@@ -1,6 +1,7 @@
 //! The items of a list in a text: what a task with `For each` is done for (spec 3.16).
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use callsheet_core::nouns::Task;
 use callsheet_core::texts::fill;
@@ -129,18 +130,34 @@ pub fn filled(text: &str, name: &str, item: &Item, words: &str) -> String {
     fill(text, &values)
 }
 
-/// What is wrong with a field that the words of a task name and that no item has. `None` without such a field or
-/// without items.
-pub fn missing_field(task: &Task, items: &[Item]) -> Option<String> {
+/// A field that the words of a task name and that no item has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissingField {
+    /// What the task calls an item.
+    pub item: String,
+    /// The field.
+    pub field: String,
+    /// The fields that the items have.
+    pub known: Vec<String>,
+}
+
+impl fmt::Display for MissingField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { item, field, known } = self;
+        write!(f, "no item has the field {field} of {{{item}.{field}}}; ")?;
+        if known.is_empty() { f.write_str("they have no fields") } else { write!(f, "they have {}", known.join(", ")) }
+    }
+}
+
+/// The first field that the words of a task name and that no item has. `None` without such a field or without items.
+pub fn missing_field(task: &Task, items: &[Item]) -> Option<MissingField> {
     let name = &task.for_each.as_ref()?.name;
     let known: BTreeSet<&str> = items.iter().flat_map(|item| &item.fields).map(|(field, _)| field.as_str()).collect();
     let used: Vec<String> = [&task.need, &task.expected].into_iter().flat_map(|text| placeholders(text)).collect();
     let fields = used.iter().filter_map(|used| used.split_once('.').filter(|(own, _)| own == name));
     let missing = fields.map(|(_, field)| field).find(|field| !items.is_empty() && !known.contains(field))?;
-    let known: Vec<&str> = known.into_iter().collect();
-    let there =
-        if known.is_empty() { "they have no fields".to_owned() } else { format!("they have {}", known.join(", ")) };
-    Some(format!("no item has the field {missing} of {{{name}.{missing}}}; {there}"))
+    let known = known.into_iter().map(str::to_owned).collect();
+    Some(MissingField { item: name.clone(), field: missing.to_owned(), known })
 }
 
 /// The items of the first list, table or fenced JSON list outside other blocks.

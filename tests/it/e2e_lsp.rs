@@ -197,8 +197,10 @@ fn an_editor_goes_to_what_a_name_means() {
 fn an_editor_corrects_misspelt_names() {
     let garden = TestProject::bare();
     garden.plant(".callsheet/templates/count.yaml", "template: count\nabout: Counts\nask: Count.\n");
+    garden.write("people.csv", "name,city\nAna,Rome\n");
     let mut editor = Editor::start(&garden);
     let rows = [
+        ("todo.md", "- [ ] greet {person.nmae}\n  for each: person in [People](people.csv)\n", "{person.name}"),
         ("todo.md", "- [ ] read it\n  skill: read_fils\n", "read_files"),
         ("todo.md", "- [ ] read [who](watr.md)\n", "[who](water.md)"),
         ("todo.md", "- [ ] read [who](water.md#who-watres)\n", "[who](water.md#who-waters)"),

@@ -107,7 +107,8 @@ fn check_fields(
         let item = format!("{{{}}}", for_each.name);
         let facts = [("link", link.as_str()), ("placeholder", written.as_str()), ("name", item.as_str())];
         let variant = if known.is_empty() { "no-fields" } else { "field" };
-        let issue = notes.issue(IssueCode::ForEachInvalid, variant, Span::line(*line), &facts).key(label::FOR_EACH);
+        let issue =
+            notes.issue(IssueCode::ForEachInvalid, variant, Span::line(*line), &facts).key(label::FOR_EACH).item(field);
         let issue = if known.is_empty() { issue } else { issue.allowed(field, known.iter().copied()) };
         notes.push(if written_before { issue.warning() } else { issue });
     }

@@ -24,9 +24,9 @@ use super::skill::tool_specs;
 /// Repairs of misspelt names. The author is told, because a run would use the corrected name.
 const NEAR: [RepairCode; 3] = [RepairCode::SkillNear, RepairCode::ToolNear, RepairCode::PathNear];
 
-/// Whether a person is told of repairs of this kind.
+/// Whether a person is told of repairs of this kind. A task whose name is given twice has another one in the run.
 pub(super) fn is_told(code: RepairCode) -> bool {
-    code == RepairCode::ItemDone || is_near(code)
+    matches!(code, RepairCode::ItemDone | RepairCode::NameDeduplicated) || is_near(code)
 }
 
 /// Whether repairs of this kind correct a misspelt name.

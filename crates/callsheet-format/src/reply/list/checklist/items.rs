@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use callsheet_core::fuzzy::normalize;
+use callsheet_core::fuzzy::{normalize, within};
 use callsheet_core::issue::Span;
 use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd};
 
@@ -336,6 +336,13 @@ fn below(item: &mut Item, line: &str, first: &str, (number, is_code): (u32, bool
 
 /// The key that a line sets: `key: value`, alone or as an item, or `**Key** value` as in a sheet.
 fn key_of(line: &str) -> Option<(&'static str, &str)> {
+    let (head, value) = pair(line)?;
+    let name = KEYS.into_iter().find(|key| key.eq_ignore_ascii_case(head))?;
+    Some((name, value))
+}
+
+/// The word before the colon of a line, or in bold, and what follows it.
+fn pair(line: &str) -> Option<(&str, &str)> {
     if line.starts_with([' ', '\t']) {
         return None;
     }
@@ -344,7 +351,10 @@ fn key_of(line: &str) -> Option<(&'static str, &str)> {
         Some(bold) => bold.split_once("**")?,
         None => body.split_once(':')?,
     };
-    let head = head.trim().trim_end_matches(':');
-    let name = KEYS.into_iter().find(|key| key.eq_ignore_ascii_case(head))?;
-    Some((name, value.trim().trim_start_matches(':').trim()))
+    Some((head.trim().trim_end_matches(':'), value.trim().trim_start_matches(':').trim()))
+}
+
+/// A misspelt key for a skill, and the name behind it.
+pub(super) fn slip_of_skill(line: &str) -> Option<(&str, &str)> {
+    pair(line).filter(|(head, _)| within(&head.to_lowercase(), &label::SKILL.to_lowercase(), 2))
 }

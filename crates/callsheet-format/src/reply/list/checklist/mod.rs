@@ -96,6 +96,7 @@ impl Sheet {
     }
 
     fn task(&mut self, at: usize, item: &Item, context: &ReadContext, notes: &mut Diagnostics) {
+        misspelt(item, context, notes);
         let Some(place) = self.places.get(at).cloned() else { return };
         let line = item.span.first;
         let said = |name: &'static str| item.keys.iter().filter(move |key| key.name == name);
@@ -135,6 +136,17 @@ impl Sheet {
     fn line(&self, line: u32) -> u32 {
         let at = usize::try_from(line).unwrap_or(usize::MAX).saturating_sub(1);
         self.lines.get(at).or(self.lines.last()).copied().unwrap_or(1)
+    }
+}
+
+/// Warns about lines that name a skill with a misspelt key. They are words of the task.
+fn misspelt(item: &Item, context: &ReadContext, notes: &mut Diagnostics) {
+    for ((line, text), _) in item.text.iter().zip(&item.code).skip(1).filter(|(_, code)| !**code) {
+        let Some((key, skill)) = items::slip_of_skill(text) else { continue };
+        if context.catalog.iter().any(|known| known.name == skill) {
+            let issue = notes.issue(IssueCode::UnknownKey, "", Span::line(*line), &[("label", key)]);
+            notes.push(issue.warning().key(key).allowed(key, [label::SKILL]));
+        }
     }
 }
 

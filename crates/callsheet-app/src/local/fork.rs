@@ -83,7 +83,7 @@ pub(super) fn fork(runs: &LocalRuns, id: &RunId, at: Option<&str>) -> Result<Rec
     if !unended.is_empty() {
         let calls: Vec<String> =
             unended.iter().map(|(task, call)| format!("{task}: {}", one_line(&call_title(call), 200))).collect();
-        notes.push(format!(
+        notes.add(format!(
             "{id} started and never finished, and {fresh} asks before it runs this again: {}",
             calls.join("; ")
         ));

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use callsheet_app::{Advice, Refusal, RunCommand, RunView};
 use callsheet_core::nouns::{RunId, Settings};
 use callsheet_core::record::Outcome;
-use callsheet_runtime::branch::commit_late;
 use callsheet_runtime::driver::{ResumeKind, reopen};
-use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::ports::{RunSummary, Store, StoreFault};
 
 use crate::cli::{Exit, Failure, ResumeArgs, WorkArgs};
@@ -46,11 +44,7 @@ pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Fail
         && !has_more(setup, &store, &found.run, &run)?
         && !(arguments.run.is_some() && has_edited_templates(setup, &run)?)
     {
-        if run.run().settings().branch.is_some() {
-            let workspace =
-                Workspace::new(&setup.project, &[]).map_err(|fault| Failure::usage(fault.to_string(), ""))?;
-            commit_late(&workspace, &*store, run.run(), &|text| tell!("{text}"));
-        }
+        setup.runs().commit_late(&*store, &run).iter().for_each(|note| tell!("{note}"));
         last_words(setup, &run, &found.run, Outcome::Complete)?;
         return Ok(Exit::Complete);
     }

@@ -1,9 +1,13 @@
 //! Runs that changed files on another machine (spec 14.2).
 
+use std::cell::RefCell;
+
 use callsheet_core::nouns::RunId;
+use callsheet_runtime::branch::commit_late;
 use callsheet_runtime::driver::{accept_files, differs_here};
 use callsheet_runtime::fault::InputFault;
 use callsheet_runtime::paths::Workspace;
+use callsheet_runtime::ports::Store;
 use callsheet_runtime::runfiles::{KeptFiles, RunFileFault};
 
 use super::{LocalRuns, Refusal};
@@ -40,6 +44,14 @@ impl LocalRuns {
     /// The state folder cannot be written.
     pub fn accept_files(&self, id: &RunId, run: &RunView) -> Result<(), Refusal> {
         accept_files(&self.kept(id)?, run.run()).map_err(|fault| Refusal::of_drive(&fault, id))
+    }
+
+    /// Makes the missing commits of a complete run on its branch (spec 3.17). Returns what the person is told of them.
+    pub fn commit_late(&self, store: &dyn Store, run: &RunView) -> Vec<String> {
+        let Ok(workspace) = Workspace::new(self.host.project(), &[]) else { return Vec::new() };
+        let notes = RefCell::new(Vec::new());
+        commit_late(&workspace, store, run.run(), &|note| notes.borrow_mut().push(note.to_owned()));
+        notes.into_inner()
     }
 
     /// Refuses a resume that would not go on.

@@ -314,9 +314,7 @@ text = "Done."
 }
 
 fn result_of(garden: &TestProject) -> serde_json::Value {
-    let runs = std::fs::read_dir(garden.path(".callsheet/runs")).unwrap();
-    let run = runs.flatten().find(|entry| entry.path().is_dir()).unwrap();
-    serde_json::from_str(&std::fs::read_to_string(run.path().join("result.json")).unwrap()).unwrap()
+    serde_json::from_str(&garden.run_file("result.json")).unwrap()
 }
 
 /// The provider answered, so nothing is unreachable: what it said cannot be used.

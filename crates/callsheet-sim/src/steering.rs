@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use callsheet_core::events::{self, Event, ListOrigin};
-use callsheet_core::nouns::{RunId, Slug};
+use callsheet_core::nouns::{RunId, Slug, ToolCall};
 use callsheet_core::record::{AdoptedList, PlannedTask};
-use callsheet_core::run::{Run, State};
+use callsheet_core::run::{Effect, Run, State};
 
 use crate::world::{World, blob};
 
@@ -59,6 +59,24 @@ impl World {
         events::EditHeld { tasks: Some(tasks) }.into()
     }
 
+    /// A call that the run before a fork never finished, or an answer that a later one replaced.
+    fn told_by_the_past(&mut self, run: &Run) -> Option<Event> {
+        let gate = run.asking().into_iter().find_map(|effect| match effect {
+            Effect::AskApproval(gate) => Some(gate),
+            _ => None,
+        });
+        if let Some(gate) = gate.filter(|_| self.random.chance(50)) {
+            return Some(events::AnswerUnused { gate, verdict: "approved".to_owned(), by: None }.into());
+        }
+        let calls = run.all_tasks().flat_map(|task| {
+            let of_task = task.runs.iter().flat_map(|exec| &exec.calls);
+            of_task.map(|call| (task.task.slug.clone(), call.call.clone()))
+        });
+        let calls: Vec<(Slug, ToolCall)> = calls.collect();
+        let call = self.random.pick(&calls).cloned()?;
+        Some(events::CallsUnended { calls: vec![call] }.into())
+    }
+
     /// What a person changes in the run. It may come too late or not fit.
     pub fn steer(&mut self, run: &Run) -> Option<Event> {
         if self.random.chance(40) {
@@ -74,6 +92,9 @@ impl World {
             let max = f64::from(run.settings().limits.max_calls) + 4.0;
             return Some(events::LimitRaised { limit: "max_calls".to_owned(), max }.into());
         }
+        if self.random.chance(3) {
+            return self.told_by_the_past(run);
+        }
         let slugs: Vec<Slug> = run.all_tasks().map(|task| task.task.slug.clone()).collect();
         let ended = run.operators().iter().filter(|op| op.is_closed()).map(|op| op.id.clone());
         let failed = run.operators().iter().filter(|op| op.failed()).map(|op| op.id.clone());
@@ -82,11 +103,11 @@ impl World {
         if self.random.chance(60) {
             let all: Vec<Slug> = slugs.into_iter().chain(ended).collect();
             let slugs = if self.random.chance(80) { problems } else { all };
-            return self
-                .random
-                .pick(&slugs)
-                .cloned()
-                .map(|task| events::TaskRetried { task, skills: BTreeMap::new(), because: String::new() }.into());
+            let task = self.random.pick(&slugs).cloned()?;
+            if run.may_continue(&task) && self.random.chance(50) {
+                return Some(events::TaskContinued { task }.into());
+            }
+            return Some(events::TaskRetried { task, skills: BTreeMap::new(), because: String::new() }.into());
         }
         let slugs = if self.random.chance(50) { problems } else { slugs };
         self.random.pick(&slugs).cloned().map(|task| events::TaskDropped { task }.into())

@@ -191,6 +191,8 @@ fn may_come_twice(event: &Event) -> bool {
             | Event::SheetRendered(_)
             | Event::PromptsUsed(_)
             | Event::ReuseAllowed(_)
+            | Event::CallsUnended(_)
+            | Event::AnswerUnused(_)
             | Event::CancelRequested(_)
     )
 }

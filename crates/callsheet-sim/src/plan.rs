@@ -97,6 +97,11 @@ pub(crate) fn ended_tasks_stay_ended(states: &mut BTreeMap<Slug, State>, run: &R
             let caller = part(run, task).and_then(|op| run.operators().caller(op.mount)).map(|caller| &caller.task);
             reads(run, slug, caller.unwrap_or(task))
         }
+        // A handler whose last reply was cut off is done with a result that is of no use.
+        Event::TaskContinued(events::TaskContinued { task }) => {
+            let caller = part(run, task).and_then(|op| run.operators().caller(op.mount)).map(|caller| &caller.task);
+            reads(run, slug, caller.unwrap_or(task)) || run.task(slug).is_some_and(TaskRun::is_handler)
+        }
         Event::TreeEdited(events::TreeEdited { tree_number, .. }) => {
             run.operators().caller(*tree_number).is_some_and(|caller| reads(run, slug, &caller.task))
         }

@@ -68,6 +68,8 @@ impl World {
         if let Some(gate) = gate.filter(|_| self.random.chance(50)) {
             return Some(events::AnswerUnused { gate, verdict: "approved".to_owned(), by: None }.into());
         }
+        // A fork rests until it is resumed.
+        run.outcome()?;
         let calls = run.all_tasks().flat_map(|task| {
             let of_task = task.runs.iter().flat_map(|exec| &exec.calls);
             of_task.map(|call| (task.task.slug.clone(), call.call.clone()))

@@ -72,7 +72,8 @@ fn unknown(template: &Template, path: &Path, at: Spot, near: &[String]) -> Draft
     };
     let code = if is_function { Code::T052 } else { Code::T508 };
     let params = template.params.iter().flatten().map(|param| param.name.as_str());
-    let draft = Draft::new(code, at.span, message).found(&path.to_string()).expected(params);
+    let known: Vec<&str> = if near.is_empty() { params.collect() } else { near.iter().map(String::as_str).collect() };
+    let draft = Draft::new(code, at.span, message).found(&head(path)).expected(known);
     draft.advice(advice_for(near, otherwise))
 }
 

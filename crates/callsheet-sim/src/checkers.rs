@@ -125,7 +125,7 @@ impl Witness {
                 self.removed.remove(retried);
                 self.note_retried(run, retried);
             }
-            Event::TaskContinued(events::TaskContinued { task }) => self.note_retried(run, task),
+            Event::TaskContinued(_) => self.note_continued(run),
             Event::TaskDropped(events::TaskDropped { task }) if part(run, task).is_some() => {
                 self.note_retried(run, task);
             }

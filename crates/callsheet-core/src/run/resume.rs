@@ -131,7 +131,7 @@ impl Resume<'_> {
         if let Some(call) = self.0.tool_mut(slug, run, id) {
             call.state = ToolState::Gated { gate, again: true };
             let call = call.call.clone();
-            self.0.gates.note_unended(slug, call);
+            self.0.note_unended(slug, &call);
         }
     }
 

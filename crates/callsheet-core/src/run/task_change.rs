@@ -183,7 +183,7 @@ impl TaskChange<'_> {
     /// not be applied by half (spec 3.10). A person is asked before a command that is cut off runs again (spec 2.18).
     pub fn abort_in_flight(&mut self, slug: &Slug) {
         for call in self.cut_off(slug) {
-            self.0.gates.note_unended(slug, call);
+            self.0.note_unended(slug, &call);
         }
         let run = &mut *self.0;
         let given_up = run.in_flight.abort_task(slug);

@@ -20,6 +20,22 @@ impl Witness {
         top.into_iter().for_each(|top| self.note_retried(run, &top));
     }
 
+    /// A failed task continues after a raised limit. It keeps its text and its approval, and its executions go on; parts of
+    /// it that have none begin again.
+    pub(super) fn note_continued(&mut self, run: &Run) {
+        self.resumed = true;
+        for task in run.all_tasks().filter(|task| !task.state().is_ended()) {
+            let slug = &task.task.slug;
+            let was_ended = self.states.get(slug).is_some_and(|state| state.is_ended());
+            if task.runs.iter().any(|exec| !exec.turns.is_empty() || !exec.calls.is_empty()) {
+                self.finished_runs.retain(|(of, ..)| of != slug);
+                self.verdicts.forget(slug);
+            } else if was_ended {
+                self.starts_anew(slug);
+            }
+        }
+    }
+
     /// A person has a task repeated, with its readers.
     pub(super) fn note_retried(&mut self, run: &Run, retried: &Slug) {
         self.resumed = true;

@@ -26,6 +26,6 @@ impl Recorded for CallsUnended {
     }
 
     fn apply(&self, run: &mut Run, _at: u64) {
-        self.calls.iter().for_each(|(task, call)| run.gates.note_unended(task, call.clone()));
+        self.calls.iter().for_each(|(task, call)| run.note_unended(task, call));
     }
 }

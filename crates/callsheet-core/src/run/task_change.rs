@@ -182,14 +182,14 @@ impl TaskChange<'_> {
     /// Drops what a task has in flight and what waits for a person. An apply in flight goes on, because changes must
     /// not be applied by half (spec 3.10). A person is asked before a command that is cut off runs again (spec 2.18).
     pub fn abort_in_flight(&mut self, slug: &Slug) {
-        for call in self.cut_off(slug) {
-            self.0.note_unended(slug, &call);
-        }
+        let cut_off = self.cut_off(slug);
         let run = &mut *self.0;
         let given_up = run.in_flight.abort_task(slug);
         return_reserves(run, &given_up);
         let in_flight = &run.in_flight;
         run.changes.abort_task(slug, |apply| in_flight.contains(apply));
+        // They are in flight no longer, so their approvals end, too.
+        cut_off.iter().for_each(|call| run.note_unended(slug, call));
     }
 }
 

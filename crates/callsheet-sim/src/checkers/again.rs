@@ -1,7 +1,7 @@
 //! What a checker notes when a person has something done again.
 
 use callsheet_core::nouns::Slug;
-use callsheet_core::run::{Run, State, TaskRun, ToolState};
+use callsheet_core::run::{ExecutionStage, Run, State, TaskRun, ToolState};
 
 use crate::people::part;
 use crate::plan::reads;
@@ -27,7 +27,7 @@ impl Witness {
         for task in run.all_tasks().filter(|task| !task.state().is_ended()) {
             let slug = &task.task.slug;
             let was_ended = self.states.get(slug).is_some_and(|state| state.is_ended());
-            if task.runs.iter().any(|exec| !exec.turns.is_empty() || !exec.calls.is_empty()) {
+            if task.execution != ExecutionStage::NotBegun {
                 self.finished_runs.retain(|(of, ..)| of != slug);
                 self.verdicts.forget(slug);
             } else if was_ended {

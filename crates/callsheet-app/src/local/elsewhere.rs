@@ -48,7 +48,10 @@ impl LocalRuns {
 
     /// Makes the missing commits of a complete run on its branch (spec 3.17). Returns what the person is told of them.
     pub fn commit_late(&self, store: &dyn Store, run: &RunView) -> Vec<String> {
-        let Ok(workspace) = Workspace::new(self.host.project(), &[]) else { return Vec::new() };
+        let workspace = match Workspace::new(self.host.project(), &[]) {
+            Ok(workspace) => workspace,
+            Err(fault) => return vec![fault.to_string()],
+        };
         let notes = RefCell::new(Vec::new());
         commit_late(&workspace, store, run.run(), &|note| notes.borrow_mut().push(note.to_owned()));
         notes.into_inner()

@@ -107,6 +107,7 @@ mod tasks;
 mod time_split;
 mod tools;
 mod totals;
+mod unended;
 mod units;
 mod views;
 

@@ -14,6 +14,7 @@ use super::next_stage::{NextStage, follow_up_waits, gave_up_list};
 use super::operators::Trees;
 use super::state::{Stage, State, Stopwatch};
 use super::task::{ReferenceCheck, Refined, TaskPhase, TaskRun};
+use super::unended::Unended;
 
 /// Resumes a run.
 pub(super) struct Resume<'a>(pub &'a mut Run);
@@ -131,7 +132,7 @@ impl Resume<'_> {
         if let Some(call) = self.0.tool_mut(slug, run, id) {
             call.state = ToolState::Gated { gate, again: true };
             let call = call.call.clone();
-            self.0.note_unended(slug, &call);
+            Unended(self.0).note(slug, &call);
         }
     }
 

@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use crate::adopt::is_same_work;
 use crate::issue::{Issue, IssueCode};
-use crate::nouns::{ExecutionId, RepeatClass, SkillPolicy, Slug, Task, ToolCall};
+use crate::nouns::{ExecutionId, SkillPolicy, Slug, Task};
 use crate::record::{EffectKey, PlannedTask, ResultParts};
 
 use super::Run;
-use super::execution::{Execution, ToolRun, ToolState};
+use super::execution::{Execution, ToolState};
 use super::failure::Failure;
 use super::ideal::Ideal;
 use super::ledger::Holder;
 use super::refused::RefusedMove;
 use super::state::State;
 use super::task::{Notice, ReferenceCheck, Refined, RemovedBy, TaskPhase, TaskRun};
+use super::unended::Unended;
 
 /// Changes the phases of tasks.
 pub(super) struct TaskChange<'a>(pub &'a mut Run);
@@ -182,29 +183,14 @@ impl TaskChange<'_> {
     /// Drops what a task has in flight and what waits for a person. An apply in flight goes on, because changes must
     /// not be applied by half (spec 3.10). A person is asked before a command that is cut off runs again (spec 2.18).
     pub fn abort_in_flight(&mut self, slug: &Slug) {
-        let cut_off = self.cut_off(slug);
+        let cut_off = Unended(self.0).at_work(slug);
         let run = &mut *self.0;
         let given_up = run.in_flight.abort_task(slug);
         return_reserves(run, &given_up);
         let in_flight = &run.in_flight;
         run.changes.abort_task(slug, |apply| in_flight.contains(apply));
         // They are in flight no longer, so their approvals end, too.
-        cut_off.iter().for_each(|call| run.note_unended(slug, call));
-    }
-}
-
-impl TaskChange<'_> {
-    /// The calls of the task that are at work and may not be repeated.
-    fn cut_off(&self, slug: &Slug) -> Vec<ToolCall> {
-        let run = &*self.0;
-        let execs = run.tasks.get(slug).map(|task| task.runs.as_slice()).unwrap_or_default();
-        let calls = execs.iter().flat_map(|exec| exec.calls.iter().map(move |call| (exec, call)));
-        let works = |exec: &Execution, call: &ToolRun| {
-            let (task, run, call_id) = (slug.clone(), exec.id.clone(), call.call.id.clone());
-            call.is_midway() || self.0.in_flight.contains(&EffectKey::Tool { task, run, call: call_id })
-        };
-        let once = calls.filter(|(_, call)| run.policy(&call.call.name).repeat == RepeatClass::Once);
-        once.filter(|(exec, call)| works(exec, call)).map(|(_, call)| call.call.clone()).collect()
+        cut_off.iter().for_each(|call| Unended(run).note(slug, call));
     }
 }
 

@@ -1,6 +1,6 @@
 //! The results of tool calls (spec 10.4).
 
-use crate::nouns::{ExecutionId, RepeatClass, Slug, ToolCall};
+use crate::nouns::{ExecutionId, Slug};
 use crate::record::{EffectKey, ToolRecord};
 
 use super::Run;
@@ -8,7 +8,6 @@ use super::approval::Approval;
 use super::changes::SetSource;
 use super::changing::Changing;
 use super::execution::{PersonAnswer, ToolOutput, ToolState};
-use super::gates::is_equal;
 use super::resume::Resume;
 
 /// Applies the results of tool calls.
@@ -82,29 +81,6 @@ impl ToolResults<'_> {
                 (_, PersonAnswer::Given(output)) => tool.state = ToolState::Done(ToolOutput::Answered(output)),
                 // Only a question in the middle of a call is declined.
                 (_, PersonAnswer::Declined) => {}
-            }
-        }
-    }
-}
-
-impl Run {
-    /// Notes a call of a task that may not be repeated, was started and did not end (spec 2.18). A person is asked again
-    /// about calls that may repeat it, and that were approved before and have not started.
-    pub(super) fn note_unended(&mut self, slug: &Slug, call: &ToolCall) {
-        let Self { tasks, operators, in_flight, gates, setup, .. } = self;
-        gates.note_unended(slug, call.clone());
-        for task in tasks.values_mut() {
-            let of = task.slug();
-            let is_here = operators.are_of_one_place(&of, slug);
-            for exec in &mut task.runs {
-                let run = exec.id.clone();
-                let approved = exec.calls.iter_mut().filter(|other| other.state == ToolState::Approved);
-                for other in approved.filter(|other| is_here || is_equal(&other.call, call)) {
-                    let key = EffectKey::Tool { task: of.clone(), run: run.clone(), call: other.call.id.clone() };
-                    if setup.policy(&other.call.name).repeat == RepeatClass::Once && !in_flight.contains(&key) {
-                        other.state = ToolState::Queued;
-                    }
-                }
             }
         }
     }

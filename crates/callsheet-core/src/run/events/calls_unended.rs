@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::nouns::{Slug, ToolCall};
 use crate::run::Run;
+use crate::run::unended::Unended;
 
 use super::{Checked, Recorded, When};
 
@@ -26,6 +27,6 @@ impl Recorded for CallsUnended {
     }
 
     fn apply(&self, run: &mut Run, _at: u64) {
-        self.calls.iter().for_each(|(task, call)| run.note_unended(task, call));
+        self.calls.iter().for_each(|(task, call)| Unended(run).note(task, call));
     }
 }

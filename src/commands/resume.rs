@@ -44,6 +44,7 @@ pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Fail
         && !has_more(setup, &store, &found.run, &run)?
         && !(arguments.run.is_some() && has_edited_templates(setup, &run)?)
     {
+        tell_unused(setup, &found.run);
         setup.runs().commit_late(&*store, &run).iter().for_each(|note| tell!("{note}"));
         last_words(setup, &run, &found.run, Outcome::Complete)?;
         return Ok(Exit::Complete);
@@ -67,6 +68,20 @@ pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Fail
         order(setup, &found.run, command)?;
     }
     resume_run(setup, &arguments.work, store, &found.run, run, ResumeKind::Resume)
+}
+
+/// Tells that the settings of this command were not used, because the run is complete.
+fn tell_unused(setup: &Setup, id: &RunId) {
+    let given = &setup.config.given().values;
+    let mut flags: Vec<String> = given.values().map(|value| value.origin.to_string()).collect();
+    flags.dedup();
+    if !flags.is_empty() {
+        let call = &setup.command;
+        tell!(
+            "note: {id} is complete, so {} changes nothing; to do a task again: {call} retry {id} TASK",
+            flags.join(", ")
+        );
+    }
 }
 
 /// Whether `resume` without a name continues this run, because it has work left or a message from a person since its

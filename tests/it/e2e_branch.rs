@@ -90,6 +90,32 @@ fn a_commit_contains_what_the_task_changed_and_nothing_else() {
     assert!(garden.read("rota.md").contains("week 12: Mine"));
 }
 
+/// A line that a person wrote next to a change is in its commit, and everybody is told. The person's lines elsewhere in
+/// the file are not, and what was staged of them stays staged.
+///
+/// covers: 3.17
+#[test]
+fn only_adjacent_lines_go_along_and_what_is_staged_stays_staged() {
+    let garden = garden();
+    let rota = garden.read("rota.md");
+    garden.expect(3, &on_branch("new-rota"));
+    let staged = rota.replace("week 20: Ben", "week 20: Staged");
+    garden.write("rota.md", &staged);
+    git(&garden, &["add", "rota.md"]);
+    garden.write("rota.md", staged.replace("week 2: Ana", "week 2: Mine").replace("week 28: Ben", "week 28: Mine"));
+    garden.expect(0, &["approve"]);
+    let ended = garden.call(&["resume"]);
+    let ended = if ended.code == 3 { garden.expect(0, &["approve", "--resume"]) } else { ended };
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let committed = git(&garden, &["show", "HEAD:rota.md"]);
+    assert!(committed.contains("week 3: Ana and Ben") && committed.contains("week 2: Mine"), "{committed}");
+    assert!(!committed.contains("week 20: Staged") && !committed.contains("week 28: Mine"), "{committed}");
+    let staged = git(&garden, &["diff", "--cached", "--", "rota.md"]);
+    assert!(staged.contains("+week 20: Staged") && !staged.contains("week 3"), "{staged}");
+    let own = git(&garden, &["diff", "--", "rota.md"]);
+    assert!(own.contains("+week 28: Mine") && !own.contains("week 20: Staged\n+"), "{own}");
+}
+
 /// What the person has not committed is not mixed with a run's changes, and no branch is overwritten.
 ///
 /// covers: 3.17

@@ -392,6 +392,37 @@ fn no_blanket_answer_covers_a_call_that_was_interrupted() {
     assert_eq!(garden.expect(0, &["approve", "--resume"]).out.trim(), r#"["over\n","beside\n"]"#);
 }
 
+/// A command that the time of its task ended did not finish either. A task that is repeated or continued asks before the
+/// command runs again.
+///
+/// covers: 2.18
+#[cfg(target_os = "linux")]
+#[test]
+fn a_command_that_the_time_of_its_task_ended_asks_before_it_runs_again() {
+    for again in [["retry", "RUN", "try"].as_slice(), &["resume", "RUN", "--limit", "try.timeout_seconds=60"]] {
+        let mut garden = TestProject::bare();
+        garden.write(
+            ".callsheet/skills/try_it.md",
+            "---\nname: try_it\ndescription: Tries it. Use it for trials.\ntools: [run_command]\nmode: loop\nlimits:\n  timeout_seconds: 2\n---\nSay what.\n---\nTry it.\n",
+        );
+        garden.write("work.md", "## Goals / summary\nTry.\n## Tasks\n- **Name** Try\n- **What is needed** Try it.\n- **Skill** try_it\n- **Expected output** What came.\n");
+        let call = "calls = [{ name = 'run_command', arguments = { argv = ['sh', '-c', 'echo ran >> ran; [ -e go ] || sleep 60'] } }]\n";
+        garden.follow_text(&format!("[[rule]]\nphase = 'execute'\n{call}"));
+        let ended = garden.call(&["run", "--sheet", "work.md", "--approval", "never", "--set", "iterate=never"]);
+        assert!(ended.err.contains("try.timeout_seconds is 2"), "{}", ended.err);
+        assert_eq!(garden.read("ran"), "ran\n");
+        garden.write("go", "");
+        let done = "text = '''\n## Result summary\nIt came.\n'''\n";
+        garden.follow_text(&format!("[[rule]]\nphase = 'execute'\n[[rule.reply]]\n{call}[[rule.reply]]\n{done}"));
+        let run = garden.newest_run();
+        let words: Vec<&str> = again.iter().map(|word| if *word == "RUN" { run.as_str() } else { word }).collect();
+        garden.expect(3, &[words.as_slice(), &["--approval", "never"]].concat());
+        assert_eq!(garden.read("ran"), "ran\n", "{words:?}: nothing runs unasked");
+        let ended = garden.expect(0, &["approve", "--resume"]);
+        assert_eq!(garden.read("ran"), "ran\nran\n", "{words:?}: {}", ended.err);
+    }
+}
+
 /// The same of a tool that a model of a template used: when it asks for the call again, a person decides, whatever is
 /// granted.
 /// covers: T 8, 11.14

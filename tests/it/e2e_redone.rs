@@ -230,6 +230,8 @@ fn the_error_of_a_task_of_a_sheet_names_its_limit() {
     let run = run_of(&garden);
     let told = format!("tea.max_calls is 1; raise it: callsheet resume {run} --limit tea.max_calls=2");
     assert!(ended.err.contains(&told), "{}", ended.err);
+    let before = garden.expect(2, &["fork", &run, "--at", "1"]);
+    assert!(before.err.contains(&format!("run {run} had no tasks yet at that point")), "{}", before.err);
     garden.follow_text("[default]\ntext = \"## Result summary\\nGreen tea.\"\n");
     let raised = garden.expect(0, &["resume", &run, "--limit", "tea.max_calls=3"]);
     assert_eq!(raised.out, "Green tea.\n", "{}", raised.err);
@@ -395,6 +397,8 @@ fn the_newest_run_needs_no_name() {
     garden.write(".callsheet/templates/names.yaml", NAMES);
     garden.expect(0, &["template", "run", "names"]);
     let done = run_of(&garden);
+    let again = garden.expect(0, &["resume", &done, "--model", &garden.model()]).err;
+    assert!(again.contains(&format!("note: {done} is complete, so flag --model changes nothing")), "{again}");
     let refused = garden.expect(2, &["retry"]);
     assert!(refused.err.contains("there is no incomplete run here"), "{}", refused.err);
     let empty = garden.expect(2, &["continue"]);

@@ -181,7 +181,7 @@ impl Commits {
                 for path in git.commit(applied, &message(task, applied, &name), store)? {
                     let (task, path) = (&task.task.slug, visible_line(&path));
                     tell(&format!(
-                        "note: the commit of {task} also contains your own edits of {path}, because they are in the same lines"
+                        "note: the commit of {task} also contains your own edits of {path}, because they are in the same or adjacent lines"
                     ));
                 }
                 known.insert(name);
@@ -270,7 +270,7 @@ impl<'a> Git<'a> {
     }
 
     /// Commits what a change set changed, and nothing else. Leaves out files that git ignores and files without a
-    /// difference. If no file remains, makes no commit. Returns the files that contain other changes of the same lines,
+    /// difference. If no file remains, makes no commit. Returns the files that contain other changes of the same or adjacent lines,
     /// which the commit contains too.
     fn commit(&self, applied: &AppliedSet, message: &str, store: &dyn Store) -> Result<Vec<String>, BranchFault> {
         let paths = applied.changes.files.iter().map(|file| file.path.as_str());
@@ -282,7 +282,7 @@ impl<'a> Git<'a> {
         }
         let has_commits = self.run(&["rev-parse", "--verify", "--quiet", "HEAD"])?.status.success();
         let prefix = self.text(&["rev-parse", "--show-prefix"])?;
-        let (mut rows, mut mixed) = (String::new(), Vec::new());
+        let (mut rows, mut mixed) = (Rows::default(), Vec::new());
         for file in &applied.changes.files {
             let head = if has_commits { self.in_head(&file.path)? } else { None };
             // A file that is in no commit and not listed is ignored. One whose removal is staged is not listed either.
@@ -293,31 +293,34 @@ impl<'a> Git<'a> {
             let (from, to) =
                 (self.stored(&file.path, from.as_ref(), store)?, self.stored(&file.path, to.as_ref(), store)?);
             let (mode, head) = head.unzip();
-            let blob = if head == from {
-                to.clone()
-            } else {
-                let both = self.merged([head.as_deref(), from.as_deref(), to.as_deref()])?;
-                mixed.extend((both.is_none() && head != to).then(|| file.path.clone()));
-                both.or_else(|| to.clone())
-            };
+            let change = [from.as_deref(), to.as_deref()];
+            let (blob, is_mixed) = self.changed(head.as_deref(), change)?;
+            mixed.extend((is_mixed && head != to).then(|| file.path.clone()));
             if blob == head {
                 continue;
             }
+            // What the person staged of the file stays staged.
+            let staged = self.staged(&file.path)?.filter(|staged| Some(staged) != head.as_ref());
+            let staged = staged.map(|staged| self.changed(Some(&staged), change)).transpose()?.map(|(blob, _)| blob);
             let mode = mode.unwrap_or_else(|| self.mode(&file.path).to_owned());
             let none = "0".repeat(head.as_deref().map_or(0, str::len));
-            let row = blob.map_or(format!("0 {none}"), |blob| format!("{mode} {blob}"));
-            rows.push_str(&format!("{row}\t{}{}\0", prefix.trim_end_matches('\n'), file.path));
+            let row = |blob: Option<&str>| {
+                let row = blob.map_or(format!("0 {none}"), |blob| format!("{mode} {blob}"));
+                format!("{row}\t{}{}\0", prefix.trim_end_matches('\n'), file.path)
+            };
+            rows.of_commit.push_str(&row(blob.as_deref()));
+            rows.of_index.push_str(&row(staged.as_ref().unwrap_or(&blob).as_deref()));
         }
-        if !rows.is_empty() {
+        if !rows.of_commit.is_empty() {
             self.commit_rows(&rows, message, has_commits)?;
         }
         Ok(mixed)
     }
 
-    /// Commits these rows of an index. The person's index gets the same rows and keeps all others.
-    fn commit_rows(&self, rows: &str, message: &str, has_commits: bool) -> Result<(), BranchFault> {
+    /// Makes a commit with these rows of an index. The person's index keeps its other rows.
+    fn commit_rows(&self, rows: &Rows, message: &str, has_commits: bool) -> Result<(), BranchFault> {
         let update = ["update-index", "-z", "--index-info"];
-        fed(self.command(&update), rows.as_bytes())?;
+        fed(self.command(&update), rows.of_index.as_bytes())?;
         let folder = tempfile::tempdir().map_err(|error| BranchFault::Git(error.to_string()))?;
         let index = folder.path().join("index");
         let command = |words: &[&str]| {
@@ -326,7 +329,7 @@ impl<'a> Git<'a> {
             command
         };
         fed(command(&["read-tree", if has_commits { "HEAD" } else { "--empty" }]), b"")?;
-        fed(command(&update), rows.as_bytes())?;
+        fed(command(&update), rows.of_commit.as_bytes())?;
         fed(command(&["commit", "--quiet", "--cleanup=whitespace", "--file=-"]), message.as_bytes()).map(|_| ())
     }
 
@@ -351,26 +354,54 @@ impl<'a> Git<'a> {
         Ok(Some(blob.trim().to_owned()))
     }
 
-    /// The newest commit's content of a file with what the change set changed of it. `None` if both changed the same
-    /// lines, or if one of the contents is missing.
-    fn merged(&self, blobs: [Option<&str>; 3]) -> Result<Option<String>, BranchFault> {
-        let [Some(head), Some(from), Some(to)] = blobs else { return Ok(None) };
+    /// The blob of a file in the person's index.
+    fn staged(&self, path: &str) -> Result<Option<String>, BranchFault> {
+        let line = self.text(&["ls-files", "--stage", "-z", "--", path])?;
+        Ok(line.split([' ', '\t']).nth(1).map(str::to_owned))
+    }
+
+    /// A content of a file with what the change set changed of it. Where both changed the same or adjacent lines, the
+    /// content of the change set counts, and the flag is set.
+    fn changed(
+        &self,
+        content: Option<&str>,
+        [from, to]: [Option<&str>; 2],
+    ) -> Result<(Option<String>, bool), BranchFault> {
+        let all_of_it = || to.map(str::to_owned);
+        let (Some(content), Some(from), Some(to)) = (content, from, to) else {
+            return Ok((all_of_it(), content != from));
+        };
+        if content == from {
+            return Ok((all_of_it(), false));
+        }
         let folder = tempfile::tempdir().map_err(|error| BranchFault::Git(error.to_string()))?;
         let mut files = Vec::new();
-        for (name, blob) in [("head", head), ("from", from), ("to", to)] {
+        for (name, blob) in [("content", content), ("from", from), ("to", to)] {
             let content = self.run(&["cat-file", "blob", blob])?;
             let file = folder.path().join(name);
             std::fs::write(&file, content.stdout).map_err(|error| BranchFault::Git(error.to_string()))?;
             files.push(file.to_string_lossy().into_owned());
         }
-        let words = ["merge-file", "--stdout", "--quiet"];
-        let merged = self.run(&words.into_iter().chain(files.iter().map(String::as_str)).collect::<Vec<_>>())?;
-        if !merged.status.success() {
-            return Ok(None);
+        for (favour, is_mixed) in [(None, false), (Some("--theirs"), true)] {
+            let words = ["merge-file", "--stdout", "--quiet"].into_iter().chain(favour);
+            let merged = self.run(&words.chain(files.iter().map(String::as_str)).collect::<Vec<_>>())?;
+            if merged.status.success() {
+                let blob = fed(self.command(&["hash-object", "-w", "--stdin"]), &merged.stdout)?;
+                return Ok((Some(blob.trim().to_owned()), is_mixed));
+            }
         }
-        let blob = fed(self.command(&["hash-object", "-w", "--stdin"]), &merged.stdout)?;
-        Ok(Some(blob.trim().to_owned()))
+        // Binary files are not merged.
+        Ok((all_of_it(), true))
     }
+}
+
+/// Rows for `git update-index`.
+#[derive(Debug, Default)]
+struct Rows {
+    /// The files as the commit contains them.
+    of_commit: String,
+    /// The same files as the person's index contains them.
+    of_index: String,
 }
 
 /// The output of a successful command that reads this input.

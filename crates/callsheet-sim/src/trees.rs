@@ -222,20 +222,19 @@ impl Trees {
         }
         if call.name != SCRIPT && call.name != SCRIPT_READ {
             let blob = self.keep(b"lines of a file".to_vec());
-            return ToolRecord::Output {
-                blob,
-                error: random.chance(20).then(|| "it failed".to_owned()),
-                pictures: Vec::new(),
-            };
+            let timed_out = random.chance(5);
+            let error = (timed_out || random.chance(20)).then(|| "it failed".to_owned());
+            return ToolRecord::Output { blob, error, pictures: Vec::new(), timed_out };
         }
         if random.chance(5) {
             let blob = self.keep(b"it cannot be started".to_vec());
-            return ToolRecord::Output { blob, error: Some("it cannot be started".to_owned()), pictures: Vec::new() };
+            return ToolRecord::text(blob, Some("it cannot be started".to_owned()));
         }
         let code = i32::from(random.chance(30));
-        let report = json!({ "stdout": "output", "stderr": "", "exit_code": code, "timed_out": random.chance(5) });
+        let timed_out = random.chance(5);
+        let report = json!({ "stdout": "output", "stderr": "", "exit_code": code, "timed_out": timed_out });
         let blob = self.keep(report.to_string().into_bytes());
-        ToolRecord::Output { blob, error: None, pictures: Vec::new() }
+        ToolRecord::Output { blob, error: None, pictures: Vec::new(), timed_out }
     }
 
     /// The result of a lookup: nothing, or a fault.

@@ -314,11 +314,9 @@ impl World {
                 } else if policy.stages_changes() && self.random.chance(70) {
                     ToolRecord::Changes(changes())
                 } else {
-                    ToolRecord::Output {
-                        blob: blob("output"),
-                        error: self.random.chance(20).then(|| "it failed".to_owned()),
-                        pictures: Vec::new(),
-                    }
+                    let timed_out = self.random.chance(5);
+                    let error = (timed_out || self.random.chance(20)).then(|| "it failed".to_owned());
+                    ToolRecord::Output { blob: blob("output"), error, pictures: Vec::new(), timed_out }
                 };
                 let (task, run, call) = (task.clone(), exec.clone(), call.id.clone());
                 events::ToolFinished { task, run, call, record, ms: 200 }.into()

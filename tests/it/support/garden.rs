@@ -242,6 +242,11 @@ impl TestProject {
         names.pop().unwrap()
     }
 
+    /// The name of the newest run.
+    pub fn newest_run(&self) -> String {
+        self.run_folder().file_name().unwrap().to_str().unwrap().to_owned()
+    }
+
     pub fn run_file(&self, name: &str) -> String {
         std::fs::read_to_string(self.run_folder().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }

@@ -49,6 +49,13 @@ pub(super) fn fork(runs: &LocalRuns, id: &RunId, at: Option<&str>) -> Result<Rec
         Some(text) => text.parse().map_or_else(|_| Point::Task(Slug::new(text)), Point::Event),
     };
     let Shared { mut entries, run: beginning, changed } = shared(&run, id, store.read(id, 0)?, &point)?;
+    if beginning.outcome().is_none() && beginning.outstanding().is_empty() {
+        return Err(Refusal::usage(
+            format!("run {id} had no tasks yet at that point"),
+            Advice::from("give a larger number")
+                .and(Advice::command("list the events", ["show", id.as_str(), "--events"])),
+        ));
+    }
     let fresh = fresh_name(&*store, id)?;
     let unended = unended_after(&run, &beginning);
     let events = counted(entries.len(), "event");

@@ -21,6 +21,9 @@ pub enum ToolRecord {
         /// Pictures beside the text, in its order.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pictures: Vec<Picture>,
+        /// Whether the time of its task ended the call. Then this is what it had given until then.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        timed_out: bool,
     },
     /// Validated file changes that wait for approval and for being applied.
     Changes(ChangeSet),
@@ -34,4 +37,16 @@ pub enum ToolRecord {
     /// The process that did a call that may not be repeated was killed, so nobody knows how far it came. A person is
     /// asked whether it runs again.
     Lost,
+}
+
+impl ToolRecord {
+    /// The whole text of a call, or of a call that failed with these words.
+    pub fn text(blob: BlobId, error: Option<String>) -> Self {
+        Self::Output { blob, error, pictures: Vec::new(), timed_out: false }
+    }
+
+    /// What a call had given when the time of its task ended it, with its first line if the tool calls that a failure.
+    pub fn text_until_timeout(blob: BlobId, error: Option<String>) -> Self {
+        Self::Output { blob, error, pictures: Vec::new(), timed_out: true }
+    }
 }

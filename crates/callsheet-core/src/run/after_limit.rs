@@ -4,17 +4,18 @@ use crate::nouns::Slug;
 
 use super::Run;
 use super::changes::ChangeSets;
-use super::execution::{Execution, ExecutionPhase, ToolState};
+use super::execution::{Execution, ExecutionPhase, ToolRun, ToolState};
 use super::state::{State, Stopwatch};
 use super::task::{ExecutionStage, TaskRun};
 use super::task_change::TaskChange;
+use super::unended::Unended;
 
 /// Continues executions that ended without a result.
 pub(super) struct AfterLimit<'a>(pub &'a mut Run);
 
 impl AfterLimit<'_> {
-    /// Continues the executions of a task. Their calls and turns stay, and only what did not end is done again. The
-    /// time of the task starts again.
+    /// Continues the executions of a task. Their calls and turns stay, and only what did not end is done again. A call
+    /// that the time of the task ended is one of these. The time of the task starts again.
     pub fn go_on(&mut self, slug: &Slug) {
         TaskChange(self.0).reopen(slug);
         let Run { tasks, changes, .. } = &mut *self.0;
@@ -23,6 +24,11 @@ impl AfterLimit<'_> {
         task.execution = ExecutionStage::OnHold;
         let is_handler = task.is_handler();
         task.runs.iter_mut().for_each(|exec| go_on(exec, slug, changes, is_handler));
+        let asks = Unended(self.0).timed_out(slug);
+        let task = self.0.tasks.get_mut(slug).into_iter();
+        let calls = task.flat_map(|task| &mut task.runs).flat_map(|exec| &mut exec.calls);
+        calls.filter(|call| call.timed_out).for_each(ToolRun::begin_again);
+        asks.iter().for_each(|(exec, call)| Unended(self.0).interrupt(slug, exec, &call.id));
     }
 }
 

@@ -119,9 +119,9 @@ fn equal_before<'a>(whole: &Run, task: &TaskRun, made: &[Former<'a>], call: &Too
     let mut since = false;
     for former in made.iter().rev() {
         if former.call.name == call.name && former.call.arguments == call.arguments {
-            let undone = former
-                .run
-                .is_some_and(|run| run.was_rejected() || task.is_taken_back(run) || since && was_refused(whole, run));
+            let undone = former.run.is_some_and(|run| {
+                run.timed_out || run.was_rejected() || task.is_taken_back(run) || since && was_refused(whole, run)
+            });
             return (!undone).then_some(former.call.id.as_str());
         }
         if whole.policy(&former.call.name).effect != ToolEffect::Read {

@@ -203,7 +203,7 @@ impl Execution {
 
     /// Whether it made calls and all of them failed.
     pub(super) fn has_only_failed_calls(&self) -> bool {
-        !self.calls.is_empty() && self.calls.iter().all(ToolRun::has_failed)
+        !self.calls.is_empty() && self.calls.iter().all(|call| call.has_failed() && !call.timed_out)
     }
 
     /// Its call with this id.
@@ -242,13 +242,15 @@ pub struct ToolRun {
     pub fault: Option<String>,
     /// Pictures of its output.
     pub pictures: Vec<Picture>,
+    /// Whether the time of its task ended it, so that its output is not whole.
+    pub timed_out: bool,
     /// The number of its tree, if it is a template call that has returned.
     pub mount: Option<usize>,
 }
 
 impl ToolRun {
     pub(super) fn new(call: ToolCall) -> Self {
-        Self { call, state: ToolState::Queued, ms: 0, fault: None, pictures: Vec::new(), mount: None }
+        Self { call, state: ToolState::Queued, ms: 0, fault: None, pictures: Vec::new(), timed_out: false, mount: None }
     }
 
     /// Whether the run's time was over before it ended. A resume settles it.
@@ -272,6 +274,12 @@ impl ToolRun {
     /// Marks a call that was started and did not end. It is not repeated before a resume.
     pub(super) fn cut(&mut self) {
         self.state = ToolState::Cut { approved: self.state == ToolState::Approved };
+    }
+
+    /// Makes a call that its task's time ended as if it had not been made.
+    pub(super) fn begin_again(&mut self) {
+        (self.state, self.timed_out, self.fault) = (ToolState::Queued, false, None);
+        self.pictures.clear();
     }
 
     /// Whether it was started before, did not end, and may not be repeated without approval. Its gate asks whether to

@@ -110,7 +110,7 @@ impl Resume<'_> {
         let Some(name) = self.0.tool_mut(task, run, id).map(|call| call.call.name.clone()) else { return };
         let policy = self.0.policy(&name);
         if policy.repeat == RepeatClass::Once {
-            self.interrupt(task, run, id);
+            Unended(self.0).interrupt(task, run, id);
             if policy.effect != ToolEffect::Read {
                 self.0.changes.note_change();
             }
@@ -124,16 +124,6 @@ impl Resume<'_> {
             _ => None,
         });
         in_flight.collect::<Vec<_>>().iter().for_each(|(run, call)| self.settle_tool(slug, run, call));
-    }
-
-    /// Interrupts a call: a person is asked whether it runs again, also if its task begins again before the answer.
-    pub fn interrupt(&mut self, slug: &Slug, run: &ExecutionId, id: &str) {
-        let gate = self.0.gates.next();
-        if let Some(call) = self.0.tool_mut(slug, run, id) {
-            call.state = ToolState::Gated { gate, again: true };
-            let call = call.call.clone();
-            Unended(self.0).note(slug, &call);
-        }
     }
 
     /// Repeats the calls that were interrupted at the end of the run's time. A call that may not be repeated is
@@ -157,7 +147,7 @@ impl Resume<'_> {
             // A process that starts again has its whole time again.
             task.clock = Stopwatch::default();
         }
-        interrupted.iter().for_each(|(run, call)| self.interrupt(slug, run, call));
+        interrupted.iter().for_each(|(run, call)| Unended(self.0).interrupt(slug, run, call));
     }
 
     /// Resumes a task. `unreached` are the leaves of a tree that an outage ended. For other failed leaves, the

@@ -8,7 +8,8 @@ use super::approval::Approval;
 use super::changes::SetSource;
 use super::changing::Changing;
 use super::execution::{PersonAnswer, ToolOutput, ToolState};
-use super::resume::Resume;
+use super::task::TaskRun;
+use super::unended::Unended;
 
 /// Applies the results of tool calls.
 pub(super) struct ToolResults<'a>(pub &'a mut Run);
@@ -18,9 +19,10 @@ impl ToolResults<'_> {
         self.0.in_flight.end(&EffectKey::Tool { task: task.clone(), run: run.clone(), call: call.to_owned() });
         if let Some(tool) = self.0.tool_mut(task, run, call) {
             tool.ms = tool.ms.saturating_add(ms);
-            if let ToolRecord::Output { error, pictures, .. } = record {
+            if let ToolRecord::Output { error, pictures, timed_out, .. } = record {
                 tool.fault.clone_from(error);
                 tool.pictures.clone_from(pictures);
+                tool.timed_out = *timed_out;
             }
         }
         match record {
@@ -47,6 +49,13 @@ impl ToolResults<'_> {
         if let Some(tool) = self.0.tool_mut(task, run, call) {
             tool.state = state;
         }
+        // What a process wrote until then is the result of its task. It is noted only if a person has the task repeated.
+        if !self.0.tasks.get(task).is_some_and(TaskRun::is_process) {
+            let mut unended = Unended(self.0);
+            let ended_now =
+                unended.timed_out(task).into_iter().filter(|(run_of, ended)| run_of == run && ended.id == call);
+            ended_now.collect::<Vec<_>>().iter().for_each(|(_, call)| unended.note(task, call));
+        }
     }
 
     /// Notes that the call may have changed files.
@@ -68,7 +77,7 @@ impl ToolResults<'_> {
     /// Asks a person whether the call runs again.
     fn lost(&mut self, task: &Slug, run: &ExecutionId, call: &str) {
         self.note_change(task, run, call);
-        Resume(self.0).interrupt(task, run, call);
+        Unended(self.0).interrupt(task, run, call);
     }
 
     pub fn answered(&mut self, key: &EffectKey, answer: PersonAnswer) {

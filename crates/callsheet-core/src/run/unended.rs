@@ -1,6 +1,6 @@
 //! Calls that may not be repeated, were started and did not end (spec 2.18).
 
-use crate::nouns::{RepeatClass, Slug, ToolCall};
+use crate::nouns::{ExecutionId, RepeatClass, Slug, ToolCall};
 use crate::record::EffectKey;
 
 use super::Run;
@@ -22,6 +22,31 @@ impl Unended<'_> {
             call.is_midway() || run.in_flight.contains(&key)
         });
         works.map(|(_, call)| call.call.clone()).collect()
+    }
+
+    /// The calls of a task that its time ended and that may not be repeated.
+    pub fn timed_out(&self, slug: &Slug) -> Vec<(ExecutionId, ToolCall)> {
+        let run = &*self.0;
+        let execs = run.tasks.get(slug).map(|task| task.runs.as_slice()).unwrap_or_default();
+        let calls = execs.iter().flat_map(|exec| exec.calls.iter().map(move |call| (exec.id.clone(), call)));
+        let timed_out =
+            calls.filter(|(_, call)| call.timed_out && run.policy(&call.call.name).repeat == RepeatClass::Once);
+        timed_out.map(|(exec, call)| (exec, call.call.clone())).collect()
+    }
+
+    /// Interrupts a call: a person is asked whether it runs again, also if its task begins again before the answer.
+    pub fn interrupt(&mut self, slug: &Slug, run: &ExecutionId, id: &str) {
+        let gate = self.0.gates.next();
+        if let Some(call) = self.0.tool_mut(slug, run, id) {
+            call.state = ToolState::Gated { gate, again: true };
+            let call = call.call.clone();
+            self.note(slug, &call);
+        }
+    }
+
+    /// Notes the calls of a task that its time ended.
+    pub fn note_timed_out(&mut self, slug: &Slug) {
+        self.timed_out(slug).iter().for_each(|(_, call)| self.note(slug, call));
     }
 
     /// Notes such a call of a task. A person is asked again about calls that may repeat it, and that were approved before

@@ -82,10 +82,11 @@ pub(crate) fn run(work: Work, run: &Run, effect: Effect) -> EffectFuture {
         };
         let ms = work.services.clock.now_ms().saturating_sub(begun);
         tracing::info!(tool = call.name, ms, how = outcome.name(), "a tool was called");
+        let timed_out = is_timed_out(&outcome, is_process, started.elapsed() >= timeout);
         let record = match outcome {
             _ if lost => ToolRecord::Lost,
-            cut if of_run && is_cut(&cut, is_process, started.elapsed() >= timeout) => ToolRecord::Cut,
-            outcome => recorded(&work.services, key, outcome, &shown)?,
+            _ if timed_out && of_run => ToolRecord::Cut,
+            outcome => recorded(&work.services, key, outcome, (&shown, timed_out))?,
         };
         Ok(EffectResult::Events(vec![events::ToolFinished { task, run: exec, call: call.id, record, ms }.into()]))
     })
@@ -96,11 +97,11 @@ fn recorded(
     services: &Services,
     key: EffectKey,
     outcome: ToolOutcome,
-    shown: &stage::ShownFiles,
+    (shown, timed_out): (&stage::ShownFiles, bool),
 ) -> Result<ToolRecord, DriveFault> {
     let output = |text: String, failed: bool, pictures: Vec<Picture>| {
         let error = failed.then(|| first_line(&text));
-        ToolRecord::Output { blob: services.store.stage_blob(text.into_bytes()), error, pictures }
+        ToolRecord::Output { blob: services.store.stage_blob(text.into_bytes()), error, pictures, timed_out }
     };
     Ok(match outcome {
         ToolOutcome::Output(text) => output(text, false, Vec::new()),
@@ -189,7 +190,7 @@ fn settled(
 }
 
 /// Whether a call was ended because its time was over. A process reports that itself; other tools fail.
-fn is_cut(outcome: &ToolOutcome, is_process: bool, time_is_over: bool) -> bool {
+fn is_timed_out(outcome: &ToolOutcome, is_process: bool, time_is_over: bool) -> bool {
     match outcome {
         ToolOutcome::Output(text) if is_process => {
             serde_json::from_str::<ProcessReport>(text).is_ok_and(|report| report.timed_out)

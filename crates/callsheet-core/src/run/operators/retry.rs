@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use crate::nouns::Slug;
 use crate::run::after_limit::{AfterLimit, goes_on};
+use crate::run::unended::Unended;
 use crate::run::{Reject, State, Stopwatch, TaskRun};
 use crate::template::operators::ChildSlot;
 
@@ -102,6 +103,9 @@ impl Trees<'_> {
     /// Repeats, continues or removes a returned tree task and opens the tasks around it.
     pub fn redo(&mut self, number: usize, how: Redo) {
         let Ok((after, anew)) = TreeQuery(self.0).redone(number, how) else { return };
+        let former = |leaf: &usize| self.0.leaf(self.0.operators.at(*leaf)?).map(TaskRun::slug);
+        let former: Vec<Slug> = anew.begun.iter().filter_map(former).collect();
+        former.iter().for_each(|leaf| Unended(self.0).note_timed_out(leaf));
         self.0.operators = after;
         self.note_all_limits();
         anew.begun.into_iter().for_each(|leaf| self.list_leaf(leaf));

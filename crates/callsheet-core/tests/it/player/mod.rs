@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write as _;
 
-use callsheet_core::evaluate::{Memory, evaluate_with, result_of_run};
+use callsheet_core::evaluate::{Memory, ProcessReport, evaluate_with, result_of_run};
 use callsheet_core::events::{self, Event, LogEntry};
 use callsheet_core::file_index::{FileMatch, Found, SeekRequest, relevant_context};
 use callsheet_core::nouns::{BlobId, Phase, RepeatClass, RunId, Settings, Slug, ToolCall, ToolEffect};
@@ -378,12 +378,12 @@ impl Player {
                 let text = given.unwrap_or_else(|| format!("output of {}", call.name));
                 let error = text.strip_prefix("error:").map(|said| said.trim().to_owned());
                 let question = text.strip_prefix("question:").map(str::to_owned);
-                let cut = text == "cut";
                 let blob = self.keep(text.trim_start_matches("error:").trim().as_bytes().to_vec());
                 let record = match question {
-                    _ if cut => ToolRecord::Cut,
+                    _ if text == "cut" => ToolRecord::Cut,
                     Some(question) => ToolRecord::Question(question.trim().to_owned()),
-                    None => ToolRecord::Output { blob, error, pictures: Vec::new() },
+                    None if is_timed_out(&text) => ToolRecord::text_until_timeout(blob, error),
+                    None => ToolRecord::text(blob, error),
                 };
                 let (task, run, call) = (task.clone(), run.clone(), call.id.clone());
                 self.happens(events::ToolFinished { task, run, call, record, ms: 1 }.into());
@@ -574,4 +574,9 @@ impl Player {
         value["tokens"] = json!(notes.metrics.tokens.input + notes.metrics.tokens.output);
         value
     }
+}
+
+/// Whether this is the report of a process that its time ended.
+fn is_timed_out(text: &str) -> bool {
+    serde_json::from_str::<ProcessReport>(text).is_ok_and(|report| report.timed_out)
 }

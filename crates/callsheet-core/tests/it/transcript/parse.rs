@@ -415,12 +415,12 @@ impl Player {
         };
         let Effect::RunTool { task, run, call, .. } = self.find(wanted)? else { return Ok(()) };
         let record = match kind {
-            "output" => ToolRecord::Output { blob: blob(tail), error: None, pictures: Vec::new() },
-            "error" => ToolRecord::Output { blob: blob(tail), error: Some(tail.to_owned()), pictures: Vec::new() },
+            "output" => ToolRecord::text(blob(tail), None),
+            "error" => ToolRecord::text(blob(tail), Some(tail.to_owned())),
+            "timed_out" => ToolRecord::text_until_timeout(blob(tail), Some(tail.to_owned())),
             "changes" => ToolRecord::Changes(changes(tail)),
             "question" => ToolRecord::Question(tail.to_owned()),
             "midway" => ToolRecord::Midway(tail.to_owned()),
-            // "cut" and "lost".
             _ => serde_json::from_value(kind.into()).unwrap(),
         };
         self.pass_time(500);

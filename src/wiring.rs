@@ -16,7 +16,7 @@ use callsheet_runtime::ports::{
 use callsheet_runtime::prompts::{LoadedPrompts, PromptDirs, load_prompts};
 use callsheet_runtime::references::{Pages, edited_last};
 use callsheet_runtime::runfiles::{KeptFiles, RunFiles};
-use callsheet_runtime::services::{Basics, Hook, HookPoint, Hooks, Services};
+use callsheet_runtime::services::{Basics, Hooks, Services};
 use callsheet_runtime::skills::SkillDirs;
 use callsheet_runtime::templates::TemplateDirs;
 use callsheet_runtime::transport_policy::Slots;
@@ -346,14 +346,7 @@ fn tools(setup: &Setup, of_servers: Vec<Arc<dyn Tool>>) -> Result<BTreeMap<Strin
 
 /// The user's hooks, and those of a trusted project.
 fn hooks(setup: &Setup) -> Hooks {
-    let hooks = |point: HookPoint| {
-        let names = setup.config.names_below(&format!("hooks.{}", point.name()));
-        names.into_iter().map(move |name| {
-            let argv = setup.config.list(&format!("hooks.{}.{name}", point.name()));
-            Hook { point, name, argv }
-        })
-    };
-    let list = HookPoint::ALL.into_iter().flat_map(hooks).collect();
+    let list = setup.config.hooks(&setup.project);
     let seconds = setup.config.count("hooks.timeout_seconds");
     Hooks { list, timeout: seconds.map_or(Hooks::default().timeout, Duration::from_secs) }
 }

@@ -8,7 +8,7 @@ use callsheet_core::nouns::BlobId;
 use callsheet_core::visible::{visible, visible_line};
 
 use crate::cli::{Exit, Failure, TrustArgs};
-use crate::config::{Config, Trust};
+use crate::config::{Config, HookFile, Trust};
 use crate::left_out::{left_out, shown};
 use crate::setup::{Setup, config_failure, project_config};
 
@@ -58,12 +58,17 @@ fn unwritable(error: &std::io::Error) -> Failure {
 fn waiting(setup: &Setup, trust: &Trust) -> Result<Vec<Waiting>, Failure> {
     let mut waiting = Vec::new();
     let file = project_config(&setup.project);
+    let of_hooks = trust.untrusted_hooks(&file);
     if let Ok(content) = callsheet_runtime::paths::read_regular(&file)
         && !trust.holds(&file, &content)
     {
         let config = Config::of_trusted(&file).map_err(config_failure)?;
         let gains = config.values.iter().map(|(name, value)| format!("set {name} = {}", value.value)).collect();
         waiting.push(Waiting { what: shown(setup, &file), gains, hash: BlobId::of(&content), file });
+    }
+    for HookFile { path, hash, hooks } in of_hooks {
+        let gains = hooks.iter().map(|hook| format!("be run as the hook {hook}")).collect();
+        waiting.push(Waiting { what: shown(setup, &path), gains, hash, file: path });
     }
     for one in left_out(setup)? {
         let what = format!("{} ({} {})", shown(setup, &one.path), one.kind, one.names.join(", "));

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use callsheet_core::fuzzy;
 use callsheet_core::nouns::Settings;
 use callsheet_core::visible::visible_line;
+use callsheet_runtime::services::{Hook, HookPoint};
 use serde_json::json;
 use toml_edit::{Document, Item};
 
@@ -102,7 +103,10 @@ impl Config {
         }
         if let Some(file) = &sources.project {
             let content = callsheet_runtime::paths::read_regular(file).unwrap_or_default();
-            let trusted = folders.is_some_and(|folders| Trust::load(folders).holds(file, &content));
+            let trusted = folders.is_some_and(|folders| {
+                let trust = Trust::load(folders);
+                trust.holds(file, &content) && trust.untrusted_hooks(file).is_empty()
+            });
             config.lay_file(file, if trusted { SetBy::TrustedProject } else { SetBy::AnyProject })?;
         }
         for (name, text) in &sources.environment {
@@ -277,6 +281,18 @@ impl Config {
     pub fn names_below(&self, name: &str) -> Vec<String> {
         let below = |key: &String| Some(key.strip_prefix(name)?.strip_prefix('.')?.to_owned());
         self.values.keys().filter_map(below).collect()
+    }
+
+    /// The hooks, as the files of the project are now that they run.
+    pub fn hooks(&self, project: &Path) -> Vec<Hook> {
+        let of_point = |point: HookPoint| {
+            let names = self.names_below(&format!("hooks.{}", point.name()));
+            names.into_iter().map(move |name| {
+                let argv = self.list(&format!("hooks.{}.{name}", point.name()));
+                Hook::new(point, name, argv, project)
+            })
+        };
+        HookPoint::ALL.into_iter().flat_map(of_point).collect()
     }
 
     /// The text values directly below a name.

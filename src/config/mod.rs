@@ -23,7 +23,7 @@ pub use schema::config_schema;
 pub use setting::Setting;
 #[cfg(feature = "page")]
 pub use tokens::{ClientToken, TokenList};
-pub use trust::Trust;
+pub use trust::{HookFile, Trust};
 
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,18 @@ use callsheet_core::nouns::BlobId;
 use callsheet_runtime::paths::{create_private_folder, write_private};
 use callsheet_runtime::trust::{Trusted, file_name as name};
 
-use super::Folders;
+use super::{Config, Folders};
+
+/// A file of a project that its hooks run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HookFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// The hash of its content.
+    pub hash: BlobId,
+    /// The names of the hooks.
+    pub hooks: Vec<String>,
+}
 
 /// The user's list of trusted project files.
 #[derive(Clone, Debug)]
@@ -29,6 +40,26 @@ impl Trust {
     /// Whether this content of this file is trusted.
     pub fn holds(&self, config: &Path, content: &[u8]) -> bool {
         self.trusted().holds(config, content)
+    }
+
+    /// The files of the project that hooks of its configuration run and that are not trusted as they are, each with the
+    /// names of the hooks.
+    pub fn untrusted_hooks(&self, config: &Path) -> Vec<HookFile> {
+        // A configuration that cannot be read is reported where it is used.
+        let Ok(read) = Config::of_trusted(config) else { return Vec::new() };
+        let Some(project) = config.parent().and_then(Path::parent) else { return Vec::new() };
+        let trusted = self.trusted();
+        let mut files: Vec<HookFile> = Vec::new();
+        for hook in read.hooks(project) {
+            for (path, hash) in hook.files {
+                match files.iter_mut().find(|file| file.path == path) {
+                    Some(file) => file.hooks.push(hook.name.clone()),
+                    None if trusted.holds_hash(&path, &hash) => {}
+                    None => files.push(HookFile { path, hash, hooks: vec![hook.name.clone()] }),
+                }
+            }
+        }
+        files
     }
 
     /// The trusted files, for readers of project files.

@@ -49,7 +49,7 @@ fn a_granted_command_runs_unasked_until_the_grant_is_revoked() {
     if !holds() {
         return;
     }
-    let mut garden = garden(&["['touch', 'a']", "['touch', 'a', 'b']", "'touch a'"]);
+    let mut garden = garden(&["['touch', 'a']", "['touch', 'a', 'b']", "'touch a;'"]);
     garden.expect(0, &["grants", "add", "command", "touch", "a"]);
     let ended = garden.expect(3, RUN);
     assert!(ended.err.contains("grant 1 allows this command, so you are not asked: touch a b"), "{}", ended.err);

@@ -102,3 +102,27 @@ fn hooks_are_asked_before_a_run_and_told_after_it() {
     let refused = garden.expect(5, &run("who waters?"));
     assert!(refused.err.contains("the hook no refuses this: it exited with code 1"), "{}", refused.err);
 }
+
+/// The file that a project's hook runs needs trust, too. If it changes in a run, the hook is not asked, and nobody's answer
+/// is yes.
+///
+/// covers: 12.7, 12.11
+#[test]
+fn a_hook_whose_file_changed_says_no() {
+    if !holds() {
+        return;
+    }
+    let garden = crate::e2e_grants::garden(&["['sh', '-c', 'echo exit 0 > guard.sh']", "['touch', 'a']"]);
+    garden.trust();
+    garden.plant(".callsheet/config.toml", "[hooks.pre-tool]\nguard = ['sh', 'guard.sh']\n");
+    garden.plant("guard.sh", "! grep -q '\"a\"'\n");
+    let listed = garden.expect(2, &["trust"]).out;
+    assert!(listed.contains("guard.sh could:\n    be run as the hook guard"), "{listed}");
+    garden.trust();
+    let ended = garden.call(&["run", "--sheet", "work.md", "--approval", "never"]);
+    let told = "the hook guard refused a call of run_command: a file that it runs changed since the run began";
+    assert!(ended.err.contains(told), "{}", ended.err);
+    assert!(!garden.path("a").exists());
+    let listed = garden.expect(2, &["trust"]).out;
+    assert!(listed.contains("be run as the hook guard"), "it waits for trust again: {listed}");
+}

@@ -146,6 +146,26 @@ fn a_pattern_of_commands_counts_once_the_task_is_approved() {
     assert!(!unapproved.path("a").exists(), "nobody approved the task");
 }
 
+/// The script that a skill runs without asking is trusted as it is, like the skill.
+///
+/// covers: 12.7
+#[test]
+fn a_changed_script_of_a_skill_needs_trust_again() {
+    let garden = TestProject::bare();
+    let script = ".claude/skills/tidy-up/scripts/tidy.sh";
+    let text = format!("---\nname: tidy-up\ndescription: Tidies.\nallowed-tools: Bash(sh {script}:*)\n---\nTidy.\n");
+    garden.plant(".claude/skills/tidy-up/SKILL.md", text);
+    garden.plant(script, "echo tidy\n");
+    garden.trust();
+    let listed = |garden: &TestProject| garden.expect(0, &["skill", "list"]);
+    assert!(!listed(&garden).err.contains("skipped until you trust"), "{}", listed(&garden).err);
+    garden.plant(script, "echo something else\n");
+    let told = listed(&garden).err;
+    assert!(told.contains(&format!("skipped until you trust them: {script}")), "{told}");
+    let waiting = garden.expect(2, &["trust"]).out;
+    assert!(waiting.contains("be run by the skill tidy-up without asking"), "{waiting}");
+}
+
 /// covers: 7.5, 7.6
 #[test]
 fn a_skill_that_no_model_may_choose_is_in_no_catalog_and_runs_by_its_name() {

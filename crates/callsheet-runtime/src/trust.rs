@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use callsheet_core::nouns::BlobId;
 
+use crate::paths::read_regular;
+
 /// Files of projects that a person trusts, by their content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trusted {
@@ -39,8 +41,12 @@ impl Trusted {
 
     /// Whether this content of this file is trusted.
     pub fn holds(&self, path: &Path, content: &[u8]) -> bool {
-        let known = || self.hashes.get(&file_name(path));
-        self.everything || known().is_some_and(|hash| hash == BlobId::of(content).as_str())
+        self.holds_hash(path, &BlobId::of(content))
+    }
+
+    /// Whether content with this hash is trusted in this file.
+    pub fn holds_hash(&self, path: &Path, hash: &BlobId) -> bool {
+        self.everything || self.hashes.get(&file_name(path)).is_some_and(|known| known == hash.as_str())
     }
 }
 
@@ -52,6 +58,18 @@ pub(crate) fn folded(name: &str) -> String {
 /// The name under which a file is trusted: its full path.
 pub fn file_name(path: &Path) -> String {
     path.canonicalize().unwrap_or_else(|_| path.to_path_buf()).display().to_string()
+}
+
+/// The files of a project that the words of a command name, in order, with the hashes of their contents. The command does
+/// what they say.
+pub fn named_files<'a>(project: &Path, words: impl IntoIterator<Item = &'a str>) -> Vec<(PathBuf, BlobId)> {
+    let Ok(root) = project.canonicalize() else { return Vec::new() };
+    let named = words.into_iter().filter_map(|word| {
+        let path = root.join(word).canonicalize().ok().filter(|path| path.starts_with(&root))?;
+        let content = read_regular(&path).ok()?;
+        Some((path, BlobId::of(&content)))
+    });
+    named.collect()
 }
 
 /// A file that is not used until it is trusted.

@@ -132,6 +132,10 @@ fn key(
         ("together", ExecutionMode::Together),
         ("per-reference", ExecutionMode::PerReference),
     ];
+    // A list of tools that was left empty is as if it were not there. No tools are `[]`.
+    if name == "tools" && matches!(entry.value.value, Value::Null) {
+        return;
+    }
     if let Some(first) = header.places.insert(name, entry.at)
         && name == "tools"
     {

@@ -141,9 +141,8 @@ fn granted_changes(services: &Services, run: &Run, view: &GateView, grants: &[Gr
 /// The commands of a task's skill that cover the call (spec 7.11): a person who approved the task was shown them.
 fn of_skill(task: &TaskRun, call: &CommandCall) -> Option<String> {
     let covers = |own: &&SkillCommand| {
-        let line = CommandLine::Words(own.words.clone());
-        let is_whole = call.command == line;
-        (is_whole || !own.whole) && CommandGrant { command: line, cwd: String::new() }.covers(call)
+        let command = CommandGrant { command: CommandLine::Words(own.words.clone()), cwd: String::new() };
+        if own.whole { command.is_exactly(call) } else { command.covers(call) }
     };
     Some(task.skill.as_ref()?.commands.iter().find(covers)?.to_string())
 }

@@ -36,6 +36,9 @@ pub async fn ask_hooks(
 ) -> Result<(), HookRefusal> {
     for hook in services.hooks.list.iter().filter(|hook| hook.point == point) {
         let refusal = |why: String| HookRefusal { hook: hook.name.clone(), why };
+        if !hook.is_as_it_was(services.workspace.root()) {
+            return Err(refusal("a file that it runs changed since the run began".to_owned()));
+        }
         let report = asked(services, hook, input, cancel).await.map_err(refusal)?;
         if report.exit_code != Some(0) {
             return Err(refusal(said(&report)));

@@ -227,16 +227,38 @@ impl CommandCall {
     }
 }
 
+/// The words of a line for the shell, if each character of them stands only for itself. `None` if the line has anything
+/// that a shell could read in another way, such as a quote, a variable, a pattern or a second command.
+fn plain_words(line: &str) -> Option<Vec<String>> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+,= ".contains(c);
+    let words: Vec<String> = line.split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect();
+    let assigns = words.first().is_some_and(|program| program.contains('='));
+    (line.chars().all(is_plain) && !assigns).then_some(words)
+}
+
 impl CommandGrant {
-    /// Whether this grant allows the call's command. Whole words are compared, so a longer word does not match.
+    /// Whether this grant allows the call's command. Whole words are compared, so a longer word does not match. A line for
+    /// the shell counts as its words if the shell would run exactly these.
     pub fn covers(&self, call: &CommandCall) -> bool {
         let in_folder = plain_folder(call.cwd.as_deref().unwrap_or_default()) == self.cwd;
         in_folder
             && match (&self.command, &call.command) {
                 (CommandLine::Words(first), CommandLine::Words(all)) => !first.is_empty() && all.starts_with(first),
+                (CommandLine::Words(first), CommandLine::Shell(line)) => {
+                    !first.is_empty() && plain_words(line).is_some_and(|all| all.starts_with(first))
+                }
                 (CommandLine::Shell(line), CommandLine::Shell(other)) => line == other,
-                _ => false,
+                (CommandLine::Shell(_), CommandLine::Words(_)) => false,
             }
+    }
+
+    /// Whether the call's command has these words and no others.
+    pub fn is_exactly(&self, call: &CommandCall) -> bool {
+        let words = match &call.command {
+            CommandLine::Words(words) => Some(words.len()),
+            CommandLine::Shell(line) => plain_words(line).map(|words| words.len()),
+        };
+        self.covers(call) && matches!(&self.command, CommandLine::Words(own) if words == Some(own.len()))
     }
 
     /// The text that people read, such as `cargo test …`.

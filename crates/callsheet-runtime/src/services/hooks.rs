@@ -1,6 +1,11 @@
 //! Hooks: commands of the user that a run asks at fixed points (spec 12.11).
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use callsheet_core::nouns::BlobId;
+
+use crate::trust::named_files;
 
 /// A point of a run at which hooks are asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,6 +47,21 @@ pub struct Hook {
     pub name: String,
     /// The program and its arguments.
     pub argv: Vec<String>,
+    /// The files of the project that these name, with the hashes of their contents when the run began.
+    pub files: Vec<(PathBuf, BlobId)>,
+}
+
+impl Hook {
+    /// A hook that is as its files are now.
+    pub fn new(point: HookPoint, name: String, argv: Vec<String>, project: &Path) -> Self {
+        let files = named_files(project, argv.iter().map(String::as_str));
+        Self { point, name, argv, files }
+    }
+
+    /// Whether the files are as they were when the run began.
+    pub fn is_as_it_was(&self, project: &Path) -> bool {
+        named_files(project, self.argv.iter().map(String::as_str)) == self.files
+    }
 }
 
 /// All hooks of a run.

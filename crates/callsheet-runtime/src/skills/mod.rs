@@ -14,7 +14,7 @@ use callsheet_format::skill::{Catalog, SkillContext, SkillFile, SkillIssue, Skil
 
 pub use bundled::bundled_files;
 
-use crate::trust::{LeftOut, Trusted, folded};
+use crate::trust::{LeftOut, Trusted, folded, named_files};
 
 /// Where skills are searched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,13 +92,12 @@ pub fn load_skills(dirs: &SkillDirs, context: SkillContext<'_>) -> LoadedSkills 
     let mut folders = BTreeMap::new();
     let mut left_out = Vec::new();
     for (skill, found) in read {
-        match waits(&skill, &found, &names, &dirs.trusted, context) {
-            Some(waiting) => left_out.push(waiting),
-            None => {
-                folders.insert(skill.source.path.clone(), found.folder);
-                skills.push(skill);
-            }
+        let waiting = waits(&skill, &found, &names, dirs, context);
+        if waiting.is_empty() {
+            folders.insert(skill.source.path.clone(), found.folder);
+            skills.push(skill);
         }
+        left_out.extend(waiting);
     }
     let (catalog, layering) = Catalog::layer(skills);
     issues.extend(layering);
@@ -113,26 +112,40 @@ fn is_project(skill: &Skill) -> bool {
     skill.source.layer < SkillLayer::User
 }
 
-/// A skill of a project that is left out because its current text is not trusted and it could act or replaces one of
-/// `names`.
+/// What a person must trust before a skill of a project is used: its text, if it could act or replaces one of `names`,
+/// and the files that it may run without asking.
 fn waits(
     skill: &Skill,
     found: &scan::ScannedSkill,
     names: &BTreeSet<String>,
-    trusted: &Trusted,
+    dirs: &SkillDirs,
     context: SkillContext<'_>,
-) -> Option<LeftOut> {
+) -> Vec<LeftOut> {
     if !is_project(skill) {
-        return None;
+        return Vec::new();
     }
     let mut gains = powers(&skill.policy, context);
     if names.contains(&folded(&skill.name)) {
         gains.push(format!("replace the skill {}, which is built in or yours", skill.name));
     }
+    let left_out = |path: PathBuf, hash: BlobId, gains: Vec<String>| LeftOut {
+        path,
+        hash,
+        kind: "skill",
+        names: vec![skill.name.clone()],
+        gains,
+    };
     let content = found.file.text.as_bytes();
-    let waits = !gains.is_empty() && !trusted.holds(&found.path, content);
-    let (path, names) = (found.path.clone(), vec![skill.name.clone()]);
-    waits.then(|| LeftOut { path, hash: BlobId::of(content), kind: "skill", names, gains })
+    let own = !gains.is_empty() && !dirs.trusted.holds(&found.path, content);
+    let own = own.then(|| left_out(found.path.clone(), BlobId::of(content), gains));
+    let words = skill.policy.commands.iter().flat_map(|command| command.words.iter().map(String::as_str));
+    let runs = dirs.project.iter().flat_map(|project| named_files(project, words.clone()));
+    let runs = runs.filter(|(path, hash)| !dirs.trusted.holds_hash(path, hash));
+    let runs = runs.map(|(path, hash)| {
+        let gain = format!("be run by the skill {} without asking, once you approved its task", skill.name);
+        left_out(path, hash, vec![gain])
+    });
+    own.into_iter().chain(runs).collect()
 }
 
 /// Issues of skill files that a person names: files, folders in folder form, and directories of skills, in which two

@@ -98,7 +98,7 @@ impl Host<'_> {
             message: words(&issue.message, &issue.advice, &[]),
             start: (issue.line, issue.column),
             end: (issue.line, u32::MAX),
-            fixes: Vec::new(),
+            fixes: lsp_fixes::of_skill(text, &issue),
         };
         issues.into_iter().map(of_issue).collect()
     }

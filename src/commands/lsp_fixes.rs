@@ -3,6 +3,7 @@
 use callsheet_core::fuzzy::meant;
 use callsheet_core::issue::{Issue, IssueCode, Repair};
 use callsheet_core::template as tree;
+use callsheet_format::skill::SkillIssue;
 use callsheet_lsp::Fix;
 
 use super::check::written_at;
@@ -37,6 +38,31 @@ pub(super) fn of_template(text: &str, issue: &tree::Issue) -> Vec<Fix> {
     let Some(part) = part() else { return Vec::new() };
     let right = meant(part.wrong, issue.expected.iter().map(String::as_str));
     right.into_iter().map(|right| part.fix(right)).collect()
+}
+
+/// The corrections of an issue of a skill file.
+pub(super) fn of_skill(text: &str, issue: &SkillIssue) -> Vec<Fix> {
+    let part = || {
+        let misspelt = issue.misspelt.as_ref()?;
+        let line = line_of(text, issue.line)?;
+        let byte = whole_word(line, byte_of(line, issue.column), &misspelt.word)?;
+        let part = Part { line: (issue.line, line), byte, wrong: &misspelt.word };
+        Some(misspelt.meant.iter().map(|right| part.fix(right.clone())).collect())
+    };
+    part().unwrap_or_default()
+}
+
+/// The byte of a word at this byte, or else of one that occurs exactly once behind it.
+fn whole_word(line: &str, from: usize, word: &str) -> Option<usize> {
+    let rest = line.get(from..)?;
+    let joins = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
+    let is_whole = |at: &usize| {
+        let before = rest.get(..*at).unwrap_or_default().ends_with(joins);
+        !before && !rest.get(at + word.len()..).unwrap_or_default().starts_with(joins)
+    };
+    let mut found = rest.match_indices(word).map(|(at, _)| at).filter(is_whole);
+    let first = found.next()?;
+    (first == 0 || found.next().is_none()).then_some(from + first)
 }
 
 /// The byte of a column, which counts characters from 1.

@@ -1,12 +1,10 @@
 //! Open questions, and answers to named questions (spec "Templates" 14).
 
 use callsheet_app::{Question, RunCommand};
-use callsheet_core::fuzzy;
 use callsheet_core::nouns::RunId;
 
 use crate::cli::Failure;
 use crate::setup::Setup;
-use crate::term;
 
 /// Finds the question for an answer. The question of the task before a `=`, or else the first question, gets it. A
 /// single word before the `=` always counts as the name of a task, so that an answer never goes to the wrong
@@ -32,14 +30,9 @@ fn is_name(word: &str) -> bool {
 }
 
 fn no_question(asked: &[Question], name: &str) -> Failure {
-    let names: Vec<&str> = asked.iter().map(|question| question.task.as_str()).collect();
-    let near = fuzzy::did_you_mean(name, names.iter().copied());
-    let open = if names.is_empty() { "no question is open".to_owned() } else { format!("open: {}", names.join(", ")) };
-    let literal = "if it is part of your answer: --answer \"=TEXT\"";
-    Failure::usage(
-        format!("{} has no open question", term::one_line(name, 64)),
-        format!("{near} {open}; {literal}").trim_start().to_owned(),
-    )
+    let mut refusal = callsheet_app::no_question(asked, name);
+    refusal.advice.add("if it is part of your answer: --answer \"=TEXT\"");
+    refusal.into()
 }
 
 /// How to answer the open questions: `answer: callsheet …`.

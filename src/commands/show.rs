@@ -197,18 +197,12 @@ fn run_text(setup: &Setup, run: &RunView, found: &RunSummary, waits: &[GateView]
         text.push_str(&format!("Goals: {}\n", one_line(&run.about().goals.text, 300)));
     }
     for (index, step) in run.steps().iter().enumerate() {
-        text.push_str(&format!("Step {}\n", index + 1));
-        for task in step.iter().filter_map(|slug| run.task(slug)) {
-            text.push_str(&task_lines(run, task, driven));
-        }
+        let tasks = step.iter().filter_map(|slug| run.task(slug)).filter(|task| !is_removed(task));
+        text.push_str(&section_text(run, &format!("Step {}", index + 1), tasks, driven));
     }
-    let earlier = run.tasks().filter(|task| run.step_of(&task.task.slug).is_none());
-    let (gone, mut earlier): (Vec<&TaskRun>, Vec<&TaskRun>) = earlier.partition(|task| task.state() == State::Dropped);
-    earlier.extend(gone);
-    if !earlier.is_empty() {
-        text.push_str("From earlier lists\n");
-        earlier.into_iter().for_each(|task| text.push_str(&task_lines(run, task, driven)));
-    }
+    let earlier = run.tasks().filter(|task| run.step_of(&task.task.slug).is_none() && !is_removed(task));
+    text.push_str(&section_text(run, "From earlier lists", earlier, driven));
+    text.push_str(&section_text(run, "Removed", run.tasks().filter(|task| is_removed(task)), driven));
     for problem in run.all_problems() {
         text.push_str(&format!("Problem: {}\n", one_line(&run.problem_line(&problem), 400)));
     }
@@ -237,6 +231,16 @@ fn run_text(setup: &Setup, run: &RunView, found: &RunSummary, waits: &[GateView]
         text.push_str(&format!("\nSingle results\n\n{results}\n"));
     }
     text
+}
+
+fn is_removed(task: &TaskRun) -> bool {
+    task.state() == State::Dropped
+}
+
+/// Tasks below a title. Empty if there are none.
+fn section_text<'a>(run: &RunView, title: &str, tasks: impl Iterator<Item = &'a TaskRun>, driven: bool) -> String {
+    let lines: String = tasks.map(|task| task_lines(run, task, driven)).collect();
+    if lines.is_empty() { lines } else { format!("{title}\n{lines}") }
 }
 
 fn tree_text(result: &TaskResult) -> String {
@@ -275,7 +279,7 @@ fn models_text(run: &RunView) -> String {
 
 /// The lines of a task and of the templates that it calls.
 fn task_lines(run: &RunView, task: &TaskRun, driven: bool) -> String {
-    let below = run.tasks_below(&task.task.slug).filter(|task| task.state() != State::Dropped);
+    let below = run.tasks_below(&task.task.slug).filter(|task| !is_removed(task));
     let below: String = below.map(|task| format!("  {}", task_line(run, task, driven))).collect();
     format!("{}{below}", task_line(run, task, driven))
 }

@@ -241,6 +241,13 @@ fn what_is_wrong_is_refused_with_the_reason() {
     let page = [("Authorization", bearer.as_str()), ("Sec-Fetch-Site", "cross-site")];
     problem(served.whole("GET", "/runs", &page, ""), 403, "not_a_program");
     problem(served.get(&may, "/runs/none"), 404, "not_found");
+    garden.expect(3, &["run", REQUEST, "--approval", "before-apply"]);
+    let run = garden.run_folder().file_name().unwrap().to_string_lossy().into_owned();
+    let near =
+        |body: Value, name: &str| assert_eq!(body["advice"][0]["text"], format!("Did you mean {name}?"), "{body}");
+    near(problem(served.get(&may, &format!("/runs/{}", run.replace("note", "ntoe"))), 404, "not_found"), &run);
+    let retry = json!({"key": "r", "revision": 1, "tasks": ["noet"]});
+    near(problem(served.post(&may, &format!("/runs/{run}/retry"), &retry), 409, "not_now"), "note");
     problem(served.get(&may, "/nothing"), 404, "not_found");
     problem(served.get(&may, "/blobs/..%2F..%2Fetc%2Fpasswd"), 404, "not_found");
     problem(served.get(&may, "/runs?skip=many"), 400, "bad_request");
@@ -259,7 +266,7 @@ fn what_is_wrong_is_refused_with_the_reason() {
     problem(start(json!({"key": "a", "request": "x".repeat(1_100_000)})), 413, "too_large");
     let text = [("Authorization", bearer.as_str()), ("Content-Type", "text/plain")];
     problem(served.whole("POST", "/runs", &text, "{}"), 415, "not_json");
-    assert!(!garden.has_store() || garden.expect(0, &["--json", "runs"]).out.is_empty(), "nothing was started");
+    assert_eq!(garden.expect(0, &["--json", "runs"]).out.lines().count(), 1, "nothing was started");
     garden.expect(0, &["serve", "tokens", "revoke", "bot"]);
     problem(served.get(&may, "/runs"), 401, "no_token");
 }

@@ -173,7 +173,7 @@ fn c14_context_source_tells_files_that_an_evaluation_added() {
     {
         let ended = garden.expect(0, &["--json", "template", "run", name]);
         let id = RunId::new(json_lines(&ended.out).pop().unwrap()["run"].as_str().unwrap());
-        let notes = |number: u32| result_of(&garden, &id, &format!("{name}-director-{number}")).notes;
+        let notes = |number: u32| result_of(&garden, &id, &format!("{name}-make-{number}")).notes;
         assert_eq!(notes(1).context_source, first, "{name}");
         let notes = notes(2);
         assert_eq!((notes.context_source.as_str(), notes.context_files_count), (second, count), "{name}");

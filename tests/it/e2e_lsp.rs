@@ -216,6 +216,29 @@ fn an_editor_corrects_misspelt_names() {
             "template: a\nabout: A\ntasks:\n  - one: {ask: Hello., gives: {name: string}}\n  - two: {ask: \"Of {{one.nmae}}.\"}\n",
             "{{one.name}}",
         ),
+        (".callsheet/skills/find/SKILL.md", "---\nname: find\ndescripton: Finds.\n---\nDo.\n", "description: Finds."),
+        (
+            ".callsheet/skills/find/SKILL.md",
+            "---\nname: find\ndescription: Finds.\nallowed-tools: Bash serch_text # \n---\nDo.\n",
+            "Bash search_text #",
+        ),
+        (
+            ".callsheet/skills/find/SKILL.md",
+            "---\nname: find\ndescription: Finds.\nallowed-tools: [Read, Grepp]\n---\nDo.\n",
+            "[Read, grep]",
+        ),
+        (
+            ".callsheet/skills/find/SKILL.md",
+            "---\nname: find\ndescription: Finds.\nmetadata:\n  callsheet-mod: loop\n---\nDo.\n",
+            "callsheet-mode: loop",
+        ),
+        (
+            ".callsheet/skills/find.md",
+            "---\ndescription: Finds.\ntools: read_file, raed_file\n---\nDo.\n",
+            "read_file, read_file",
+        ),
+        (".callsheet/skills/find.md", "---\ndescription: Finds.\nmode: lop\n---\nDo.\n", "mode: loop"),
+        (".callsheet/skills/find.md", "---\ndescription: Finds.\nlimits:\n  max_turn: 3\n---\nDo.\n", "  max_turns: 3"),
     ];
     for (file, text, wanted) in rows {
         let (uri, found) = editor.open(&garden, file, text);

@@ -103,7 +103,7 @@ fn a_program_starts_runs_and_approves_only_with_the_right_to() {
     let garden = writing();
     let mut program = Program::of(&garden, &["mcp"]);
     let tools = program.ask("tools/list", json!({}))["tools"].clone();
-    assert_eq!(tools.as_array().unwrap().len(), 10, "{tools}");
+    assert_eq!(tools.as_array().unwrap().len(), 11, "{tools}");
     let begun = program.call("run", json!({"request": "Note the level of the water in level.md."}));
     let run = begun["structuredContent"]["run"].as_str().unwrap_or_else(|| panic!("{begun}")).to_owned();
     let status = program.settled(&run);
@@ -145,8 +145,12 @@ fn a_program_that_asks_for_something_else_is_told_what_is_wrong() {
         let named = json!({"template": "extract_data", "values": {name: "name"}});
         assert!(words(program.call("run", named)).contains("is not the name of an input"), "{name}");
     }
-    assert!(words(program.call("status", json!({"run": "../x"}))).contains("There is no run ../x"));
+    assert!(
+        words(program.call("status", json!({"run": "../x"})))
+            .contains("there is no run ../x. list all runs: the tool `runs`")
+    );
     assert!(words(program.call("cancel", json!({"other": 1}))).contains("unknown field"));
+    assert!(words(program.call("retry", json!({"run": "../x", "tasks": ["a"]}))).contains("unknown field"));
     assert!(words(program.call("destroy", json!({}))).contains("no tool destroy"));
     let listed = program.call("templates", json!({}))["structuredContent"].clone();
     let extract = listed["templates"].as_array().unwrap().iter().find(|one| one["name"] == "extract_data").unwrap();
@@ -280,4 +284,36 @@ fn a_program_whose_answer_came_too_late_is_told_who_answered() {
     assert!(done["structuredContent"]["done"][0].as_str().unwrap().contains("recorded the answer"), "{done}");
     let late = program.call("approve", json!({"run": run, "approval": number, "deny": true}));
     assert_eq!(late["isError"], true, "{late}");
+}
+
+/// covers: 13.5, 2.18 retry
+#[test]
+fn a_program_has_a_task_done_again_and_says_what_was_wrong() {
+    let script = "[[rule]]\nprompt = 'In inches'\ntext = '16 in.'\n[default]\ntext = '41 cm.'\n";
+    let garden = TestProject::scripted(script);
+    let template = "template: level\nabout: The level\ntasks:\n  - read: {ask: \"Read the level.\"}\n  - note: {ask: \"Note {{read}}\"}\n";
+    garden.write(".callsheet/templates/level.yaml", template);
+    let mut program = Program::of(&garden, &["mcp"]);
+    let begun = program.call("run", json!({"template": "level"}));
+    let run = begun["structuredContent"]["run"].as_str().unwrap_or_else(|| panic!("{begun}")).to_owned();
+    assert_eq!(program.settled(&run)["outcome"], "complete");
+    let misspelt = program.call("retry", json!({"run": run, "task": "level-raed"}));
+    assert_eq!(misspelt["isError"], true, "{misspelt}");
+    let told = misspelt["content"][0]["text"].as_str().unwrap();
+    assert!(told.contains("Did you mean level-read,"), "{told}");
+    let again = json!({"run": run, "task": "level-read", "because": "In inches, please."});
+    let refused = Program::of(&garden, &["mcp"]).call("retry", again.clone());
+    assert!(refused["content"][0]["text"].as_str().unwrap().contains(&format!("callsheet retry {run}")), "{refused}");
+    let retried = program.call("retry", again);
+    assert!(retried["structuredContent"]["done"].is_array(), "{retried}");
+    while garden.count("task_retried") == 0 {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    assert_eq!(program.settled(&run)["outcome"], "complete");
+    let prompt = garden.expect(0, &["show", "--prompt", "4"]).out;
+    assert!(prompt.contains("16 in."), "its reader has the new result: {prompt}");
+    let retried = garden.facts().into_iter().find(|fact| fact["event"] == "task_retried").unwrap();
+    assert_eq!((&retried["task"], &retried["because"]), (&json!("level-read"), &json!("In inches, please.")));
+    let nothing = program.call("retry", json!({"run": run}));
+    assert!(nothing["content"][0]["text"].as_str().unwrap().contains("no task of run"), "{nothing}");
 }

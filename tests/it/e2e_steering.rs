@@ -142,6 +142,7 @@ fn a_task_that_waits_is_taken_off_the_list() {
     assert_eq!(states(&garden), ["read-water-1 done", "write-rota-1 ready", "write-thanks-1 dropped"]);
     let shown = garden.expect(0, &["show"]).out;
     assert!(shown.contains("1 task wants to change something"), "{shown}");
+    assert!(shown.contains("Removed\n  - Write Thanks 1 [write-thanks-1]"), "{shown}");
     garden.expect(0, &["resume", "--headless", "approve"]);
     assert!(garden.path("rota.md").exists() && !garden.path("thanks.md").exists());
     garden.expect(0, &["retry", &run, "write-thanks-1", "--headless", "approve"]);
@@ -171,7 +172,7 @@ fn an_edit_before_a_resume_adds_changes_and_removes_tasks() {
     assert!(ended.err.contains("1 task added, 1 changed, 1 removed"), "{}", ended.err);
     assert_eq!(
         states(&garden),
-        ["read-water-1 done", "read-files-1 done", "write-thanks-1 dropped", "write-rota-1 ready"]
+        ["read-water-1 done", "read-files-1 done", "write-rota-1 ready", "write-thanks-1 dropped"]
     );
     let facts = garden.facts();
     assert!(facts.iter().any(|fact| fact["event"] == "list_adopted" && fact["origin"]["edit"].is_string()));

@@ -23,7 +23,9 @@ pub use clients::{Client, ClientRight, Clients, KnownClient};
 pub use command::{AnswerTo, Arrival, HunkRanges, Order, Receipt, RunCommand, WordCount, new_key};
 pub use control::{RunControl, SheetCheck, SheetIssue, Started};
 pub use host::Host;
-pub use local::{LocalRuns, Standing, asked_about, find_run, recorded, standing, undo_lines, unknown_task};
+pub use local::{
+    LocalRuns, Standing, asked_about, find_run, no_question, recorded, standing, undo_lines, unknown_run, unknown_task,
+};
 pub use naming::{new_run, run_name};
 pub use refusal::{Kind, Refusal, refuse_unmasked};
 pub use report::{omitted_rules, result_of_tree, warnings_of_tree};

@@ -125,7 +125,11 @@ pub fn did_you_mean<'a>(wanted: &str, values: impl IntoIterator<Item = &'a str>)
 
 /// The result of `did_you_mean` after the description of a problem. `otherwise` if nothing is similar.
 pub fn meant_or<'a>(wanted: &str, values: impl IntoIterator<Item = &'a str>, otherwise: &str) -> String {
-    let near = meant(wanted, values);
+    near_or(&meant(wanted, values), otherwise)
+}
+
+/// Near values as advice after the description of a problem. `otherwise` if there are none.
+pub fn near_or(near: &[String], otherwise: &str) -> String {
     if near.is_empty() { otherwise.to_owned() } else { format!("did you mean `{}`?", near.join("`, `")) }
 }
 

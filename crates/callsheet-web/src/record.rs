@@ -9,7 +9,7 @@ use callsheet_core::nouns::RunId;
 use callsheet_core::view::Board;
 use callsheet_runtime::ports::RunSummary;
 
-use callsheet_app::{Cursor, Folded, Refusal, RunControl};
+use callsheet_app::{Cursor, Folded, Refusal, RunControl, unknown_run};
 
 /// The number of folded runs that are kept.
 const KEPT: usize = 8;
@@ -101,10 +101,6 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn no_such_run(id: &RunId) -> Refusal {
-    Refusal::usage(format!("there is no run {id}"), "the list of runs shows all there are")
-}
-
 impl Record {
     pub fn new(control: Arc<dyn RunControl>) -> Self {
         Self { control, runs: Mutex::default(), gists: Mutex::default(), listed: Mutex::default() }
@@ -128,9 +124,15 @@ impl Record {
         *locked(&self.listed) = None;
     }
 
-    /// A run as it is listed.
+    /// A run as it is listed. One that is not listed may be newer than the list.
     pub fn summary(&self, id: &RunId) -> Result<RunSummary, Refusal> {
-        self.list()?.into_iter().find(|run| run.run == *id).ok_or_else(|| no_such_run(id))
+        let of = |runs: &[RunSummary]| runs.iter().find(|run| run.run == *id).cloned();
+        if let Some(found) = of(&self.list()?) {
+            return Ok(found);
+        }
+        self.forget_list();
+        let runs = self.list()?;
+        of(&runs).ok_or_else(|| unknown_run(id.as_str(), &runs))
     }
 
     /// A run after all its entries.

@@ -61,10 +61,11 @@ pub fn find_run(
     match found.len() {
         1 => Ok(found.remove(0)),
         0 => {
-            let near = fuzzy::did_you_mean(asked, runs.iter().map(|run| run.run.as_str()));
-            let all = || list_runs().and("name a run before its tasks");
-            let advice = if near.is_empty() { all() } else { near.into() };
-            Err(Refusal::usage(format!("there is no run {}", one_line(asked, 64)), advice))
+            let mut refusal = unknown_run(asked, &runs);
+            if refusal.advice == list_runs() {
+                refusal.advice.add("name a run before its tasks");
+            }
+            Err(refusal)
         }
         _ => {
             let names: Vec<&str> = found.iter().map(|run| run.run.as_str()).collect();
@@ -74,6 +75,13 @@ pub fn find_run(
             ))
         }
     }
+}
+
+/// A refusal of a name that no run has, with the names that may be meant.
+pub fn unknown_run(asked: &str, runs: &[RunSummary]) -> Refusal {
+    let near = fuzzy::did_you_mean(asked, runs.iter().map(|run| run.run.as_str()));
+    let advice = if near.is_empty() { list_runs() } else { near.into() };
+    Refusal::usage(format!("there is no run {}", one_line(asked, 64)), advice)
 }
 
 fn no_runs() -> Refusal {

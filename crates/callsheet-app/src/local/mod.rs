@@ -32,8 +32,9 @@ use crate::host::Host;
 use crate::refusal::Refusal;
 use crate::view::{Cursor, RunView};
 
-pub use find::{find_run, recorded};
+pub use find::{find_run, recorded, unknown_run};
 pub use gates::{Standing, asked_about, standing};
+pub use questions::no_question;
 pub use tasks::unknown_task;
 pub use undo::undo_lines;
 

@@ -10,7 +10,7 @@ use crate::nouns::{BlobId, ToolCall};
 use crate::prompt::Note;
 use crate::record::{Opened, Plan, Step};
 use crate::run::{ChildSlot, NodeInstance, SPAWN_SUBTASK, SUBTASK_REQUEST};
-use crate::template::operators::DIRECTOR;
+use crate::template::operators::MAKE;
 use crate::template::{
     Bound, Choice, Details, Environment, ErrorKind, Evaluated, Halt, InputFaultDetails, Match, Origin, PartialContext,
     Reason, ReturnStatus, SubtaskRequest, TaskError, TaskResult, Template, Trust, Yielded, bind_call,
@@ -132,7 +132,7 @@ impl Evaluator<'_> {
     pub(super) fn request_of(&self, op: &NodeInstance) -> Option<(ReadRequest, &str)> {
         let call = self.call_of(op)?;
         let by_director =
-            self.parent(op).is_some_and(|parent| matches!(parent.place, ChildSlot::Turn { word: DIRECTOR, .. }));
+            self.parent(op).is_some_and(|parent| matches!(parent.place, ChildSlot::Turn { word: MAKE, .. }));
         if let Some(read) = read_evaluation(&call.arguments, by_director).filter(|_| call.name == SUBTASK_REQUEST) {
             return Some((read, &call.name));
         }

@@ -86,7 +86,7 @@ pub struct Ask {
 pub struct Section {
     /// `Section 1`, `Earlier lists`, or the name of the template that runs.
     pub title: String,
-    /// Its tasks: by need, then in the order of the list.
+    /// Its tasks: by need, then in the order of the list, and removed ones last.
     pub tasks: Vec<Row>,
     /// What is folded: how many tasks are done, and how long they took. Empty if none.
     pub done_line: String,
@@ -214,7 +214,7 @@ impl Maker<'_> {
 
     fn section(&mut self, title: String, tasks: &[&TaskRun]) -> Section {
         let mut rows: Vec<Row> = tasks.iter().map(|task| self.row(task)).collect();
-        rows.sort_by_key(|row| row.need);
+        rows.sort_by_key(|row| (row.need, row.state == State::Dropped));
         let over: Vec<&Row> = rows.iter().filter(|row| row.need == Need::Over).collect();
         Section { title, done_line: done_line(&over), tasks: rows }
     }

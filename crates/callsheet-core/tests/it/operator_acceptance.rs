@@ -83,17 +83,17 @@ const REDUCE: &str = r#"<task type="reduce" name="top" items="list"><description
 /// covers: C24
 #[test]
 fn c24_a_reduction_goes_in_order_and_keeps_what_it_has() {
-    let failing = [("template", REDUCE), ("run top", "list = [\"x\", \"y\", \"z\"]"), ("reply top-inner-3", FAULT)];
+    let failing = [("template", REDUCE), ("run top", "list = [\"x\", \"y\", \"z\"]"), ("reply top-do-3", FAULT)];
     let (told, result) = play(&failing);
     let details = &result["result"]["error"]["details"];
     assert_eq!((&details["failed_input_index"], &details["total_inputs"]), (&json!(2), &json!(3)), "{told}");
     assert_eq!(details["processed_inputs"].as_array().map(Vec::len), Some(2));
-    assert_eq!(details["current_accumulator"], "done top-reduction-2");
+    assert_eq!(details["current_accumulator"], "done top-join-2");
     for order in 1..6 {
         assert_eq!(play_as(&failing, order).1, result, "order {order}");
         let lines = play_as(&failing, order).0;
         let at = |task: &str| lines.find(&format!("→ ask {task}:")).unwrap_or_else(|| panic!("{task}: {lines}"));
-        assert!(at("top-inner-1") < at("top-reduction-1") && at("top-reduction-1") < at("top-inner-2"), "{lines}");
+        assert!(at("top-do-1") < at("top-join-1") && at("top-join-1") < at("top-do-2"), "{lines}");
     }
     let (told, result) = play(&[("template", REDUCE), ("run top", "list = []")]);
     assert!(!told.contains("→ ask"), "{told}");
@@ -160,14 +160,14 @@ fn c27_an_evaluator_sees_the_failed_script_and_the_next_director_the_feedback() 
     let (told, result) = play(&[
         ("template", &template),
         ("run top", ""),
-        ("process top-script-1", r#"{"stdout": "", "stderr": "no such name", "exit_code": 1}"#),
-        ("process top-script-2", r#"{"stdout": "ok", "exit_code": 0}"#),
-        ("reply top-evaluator-1", r#"{"success": false, "feedback": "name it"}"#),
-        ("reply top-evaluator-2", r#"{"success": true}"#),
+        ("process top-test-1", r#"{"stdout": "", "stderr": "no such name", "exit_code": 1}"#),
+        ("process top-test-2", r#"{"stdout": "ok", "exit_code": 0}"#),
+        ("reply top-judge-1", r#"{"success": false, "feedback": "name it"}"#),
+        ("reply top-judge-2", r#"{"success": true}"#),
     ]);
-    assert!(told.contains("→ ask top-director-1: Write. "), "nothing is missing in the first iteration: {told}");
-    assert!(told.contains("→ ask top-evaluator-1: Judge 1 and no such name"), "{told}");
-    assert!(told.contains("→ ask top-director-2: Write. name it"), "{told}");
+    assert!(told.contains("→ ask top-make-1: Write. "), "nothing is missing in the first iteration: {told}");
+    assert!(told.contains("→ ask top-judge-1: Judge 1 and no such name"), "{told}");
+    assert!(told.contains("→ ask top-make-2: Write. name it"), "{told}");
     assert_eq!(result["result"]["notes"]["termination_reason"], "success");
 }
 
@@ -183,9 +183,9 @@ fn c28_a_loop_ends_in_each_of_its_ways() {
     let no = |n: u32| format!("{{\"success\": false, \"feedback\": \"try {n}\"}}");
     let (no_1, no_2, no_3) = (no(1), no(2), no(3));
     let refusals = [
-        ("reply top-evaluator-1", no_1.as_str()),
-        ("reply top-evaluator-2", no_2.as_str()),
-        ("reply top-evaluator-3", no_3.as_str()),
+        ("reply top-judge-1", no_1.as_str()),
+        ("reply top-judge-2", no_2.as_str()),
+        ("reply top-judge-3", no_3.as_str()),
     ];
     let ends = |template: &str, replies: &[(&str, &str)]| {
         let mut inputs = vec![("template", template), ("run top", "")];
@@ -200,34 +200,32 @@ fn c28_a_loop_ends_in_each_of_its_ways() {
     let of = |found: &(String, String, usize, Value)| (found.0.clone(), found.1.clone());
     let words = |status: &str, reason: &str| (status.to_owned(), reason.to_owned());
 
-    let success = ends(&plain("", ""), &[("reply top-evaluator-1", "{\"success\": true}")]);
+    let success = ends(&plain("", ""), &[("reply top-judge-1", "{\"success\": true}")]);
     assert_eq!(of(&success), words("COMPLETE", "success"));
     let condition = "<termination_condition><condition>iteration == 2</condition></termination_condition>";
     assert_eq!(of(&ends(&plain("", condition), &refusals)), words("COMPLETE", "condition"));
     let last = ends(&plain("", ""), &refusals);
     assert_eq!(of(&last), words("FAILED", "max_iterations"));
-    assert_eq!(last.3["content"], "done top-director-3", "the last output is kept");
+    assert_eq!(last.3["content"], "done top-make-3", "the last output is kept");
     assert_eq!(last.3["error"]["details"]["halt"], "iterations_exhausted");
     assert_eq!(of(&ends(&plain(" on_exhausted=\"accept\"", ""), &refusals)).0, "COMPLETE");
-    let abort = ends(&plain("", ""), &[("reply top-evaluator-1", "{\"verdict\": \"abort\", \"reason\": \"enough\"}")]);
+    let abort = ends(&plain("", ""), &[("reply top-judge-1", "{\"verdict\": \"abort\", \"reason\": \"enough\"}")]);
     assert_eq!(of(&abort), words("FAILED", "aborted"));
-    let error = ends(&plain("", ""), &[refusals[0], ("reply top-director-2", FAULT)]);
+    let error = ends(&plain("", ""), &[refusals[0], ("reply top-make-2", FAULT)]);
     assert_eq!(of(&error), words("FAILED", "error"));
     assert_eq!(
         error.3["error"]["details"]["iteration_history"].as_array().map(Vec::len),
         Some(2),
         "with the failed one"
     );
-    let same = [("reply top-director-1", "x"), ("reply top-director-2", "x"), ("reply top-director-3", "x")];
-    let verdicts =
-        [1, 2, 3].map(|n| (format!("reply top-evaluator-{n}"), "{\"success\": false, \"feedback\": \"no\"}"));
+    let same = [("reply top-make-1", "x"), ("reply top-make-2", "x"), ("reply top-make-3", "x")];
+    let verdicts = [1, 2, 3].map(|n| (format!("reply top-judge-{n}"), "{\"success\": false, \"feedback\": \"no\"}"));
     let five = plain("", "").replace("<max_iterations>3", "<max_iterations>5");
     let replies: Vec<(&str, &str)> =
         same.into_iter().chain(verdicts.iter().map(|(name, text)| (name.as_str(), *text))).collect();
     assert_eq!(of(&ends(&five, &replies)), words("FAILED", "no_progress"));
     let both = "{\"success\": true, \"verdict\": \"revise\", \"feedback\": \"no\"}";
-    let doubt =
-        ends(&plain(" on_exhausted=\"accept\"", ""), &[("reply top-evaluator-1", both), refusals[1], refusals[2]]);
+    let doubt = ends(&plain(" on_exhausted=\"accept\"", ""), &[("reply top-judge-1", both), refusals[1], refusals[2]]);
     assert_ne!(doubt.1, "success", "a contradiction is no success");
 }
 

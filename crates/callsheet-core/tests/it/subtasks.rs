@@ -168,9 +168,9 @@ fn c40_reparse_and_what_is_never_run() {
 fn c29_an_evaluation_that_a_director_asks_for_comes_back_to_it() {
     let (_, told) = played("evaluation_request");
     let answer = told.lines().find(|line| line.contains("result of subtask_request-1")).expect("an answer");
-    assert!(answer.starts_with("→ ask loop-director-1") && answer.contains("\"success\":false"), "{answer}");
+    assert!(answer.starts_with("→ ask loop-make-1") && answer.contains("\"success\":false"), "{answer}");
     assert!(answer.contains("\"feedback\":\"too long\""), "{answer}");
     let (_, told) = played("evaluation_request_matched");
-    assert!(told.contains("loop-director-1-sub-1-judge-style: "), "chosen by its criteria: {told}");
+    assert!(told.contains("loop-make-1-sub-1-judge-style: "), "chosen by its criteria: {told}");
     assert!(told.contains("Only the director of a loop may ask for an evaluation."), "{told}");
 }

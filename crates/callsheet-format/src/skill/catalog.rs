@@ -134,6 +134,7 @@ impl Catalog {
                     [] => "there are no skills".to_owned(),
                     nearest => format!("nearest: {}", nearest.join(", ")),
                 },
+                misspelt: None,
             })
             .collect();
         self.skills.retain(|name, _| names.contains(name));
@@ -213,5 +214,6 @@ fn line(skill: &Skill) -> String {
 }
 
 fn issue(severity: SkillSeverity, source: &SkillSource, message: String, advice: &str) -> SkillIssue {
-    SkillIssue { severity, file: source.path.clone(), line: 1, column: 1, message, advice: advice.to_owned() }
+    let (file, advice) = (source.path.clone(), advice.to_owned());
+    SkillIssue { severity, file, line: 1, column: 1, message, advice, misspelt: None }
 }

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use callsheet_core::fuzzy::within;
+use callsheet_core::fuzzy::{near_or, within};
 use callsheet_core::nouns::{
     ExecutionMode, MergePolicy, Policy, SkillCommand, SkillForm, SkillLimits, SkillMode, canonical_tools,
 };
 
 use super::issue::{At, Report};
-use super::keys::{Entry, entries, normal};
+use super::keys::{Entry, NEAR, entries, meant, normal};
 use super::patterns::{commands, split_pattern};
 use super::policy::SkillContext;
-use super::table::{FOLDER_KEYS, KEYS, KeyKind, LIMITS, aliases, limit_aliases};
+use super::table::{FOLDER_KEYS, KEYS, KeyKind, LIMITS, aliases, limit_aliases, spellings};
 use crate::yaml::{Node, Value};
 
 /// The content of the front matter.
@@ -48,9 +48,6 @@ pub(super) struct Header {
 const FOREIGN_LIMITS: &[&str] =
     &["maxcontextfraction", "maxcostusd", "maxdepth", "maxitems", "noprogressrepeats", "warningthreshold"];
 
-/// The maximum number of edits between a misspelled key and the right one.
-const NEAR: usize = 2;
-
 const PREFIX: &str = "callsheet";
 
 /// Reads the front matter of `form`. A document that is not a map gives an error and an empty header.
@@ -79,17 +76,26 @@ pub(super) fn read(root: &Node, form: SkillForm, context: SkillContext<'_>, repo
 
 fn unknown(entry: &Entry<'_>, form: SkillForm, report: &mut Report<'_>) {
     let folded = normal(entry.written);
-    let advice = match (form, folded.as_str()) {
-        (SkillForm::SingleFile, "allowedtools") => "in this form the key is `tools`".to_owned(),
-        (SkillForm::Folder, "tools") => "in this form the key is `allowed-tools`".to_owned(),
+    let of_form = |key: &str| (format!("in this form the key is `{key}`"), vec![key.to_owned()]);
+    let (advice, near) = match (form, folded.as_str()) {
+        (SkillForm::SingleFile, "allowedtools") => of_form("tools"),
+        (SkillForm::Folder, "tools") => of_form("allowed-tools"),
         (SkillForm::Folder, key) if aliases(KEYS, "").iter().any(|(known, _)| known == key) => {
-            format!("in this form write `callsheet-{}` under `metadata`", entry.written)
+            (format!("in this form write `callsheet-{}` under `metadata`", entry.written), Vec::new())
         }
         // A published skill has keys of other programs. Only a misspelled key of ours is worth a word.
         (SkillForm::Folder, key) if !is_near(key) => return,
-        _ => "remove it or correct its spelling".to_owned(),
+        (SkillForm::Folder, _) => misspelt_key(entry.written, spellings(FOLDER_KEYS)),
+        (SkillForm::SingleFile, _) => misspelt_key(entry.written, spellings(KEYS)),
     };
     report.warn(entry.at, format!("ignored the unknown key \"{}\"", entry.written), advice);
+    report.misspelt(entry.written, near);
+}
+
+/// What to do about an unknown key, and the keys that may be meant.
+fn misspelt_key<'a>(written: &str, known: impl Iterator<Item = &'a str>) -> (String, Vec<String>) {
+    let near = meant(written, known);
+    (near_or(&near, "remove it or correct its spelling"), near)
 }
 
 /// Whether a key of the folder form may be a misspelled one of the format.
@@ -107,11 +113,10 @@ fn metadata(holder: &Entry<'_>, context: SkillContext<'_>, header: &mut Header, 
             }
             Some(name) => key(name, &entry, (SkillForm::Folder, true), context, header, report),
             None if normal(entry.written).starts_with(PREFIX) => {
-                report.warn(
-                    entry.at,
-                    format!("ignored the unknown key \"{}\"", entry.written),
-                    "remove it or correct its spelling",
-                );
+                let known: Vec<String> = spellings(KEYS).map(|key| format!("{PREFIX}-{key}")).collect();
+                let (advice, near) = misspelt_key(entry.written, known.iter().map(String::as_str));
+                report.warn(entry.at, format!("ignored the unknown key \"{}\"", entry.written), advice);
+                report.misspelt(entry.written, near);
             }
             None => {}
         }
@@ -174,8 +179,8 @@ fn tools(entry: &Entry<'_>, form: SkillForm, context: SkillContext<'_>, header: 
     let names = entry.names(report).unwrap_or_default();
     for (written, at) in &names {
         let (name, pattern) = split_pattern(written);
-        let meant = canonical_tools(name, context.tools.iter());
-        let runs = meant.iter().all(|tool| context.executes(tool));
+        let canonical = canonical_tools(name, context.tools.iter());
+        let runs = canonical.iter().all(|tool| context.executes(tool));
         if name.contains(['(', ')', '*', '?', '[', ']', '{', '}']) || (pattern.is_some() && !runs) {
             report.warn(
                 *at,
@@ -193,19 +198,13 @@ fn tools(entry: &Entry<'_>, form: SkillForm, context: SkillContext<'_>, header: 
             ),
             None => {}
         }
-        for tool in meant {
-            let known = context.effect(&tool).is_some();
-            if !known && form == SkillForm::Folder && !context.tools.is_empty() {
-                let message = format!("Callsheet has no tool \"{tool}\"; the skill works without it");
-                report.warn(*at, message, "remove it, or set up the server that offers it");
-                continue;
-            }
-            if !known {
-                report.warn(
-                    *at,
-                    format!("there is no tool \"{tool}\"; Callsheet assumes that the skill may change anything"),
-                    "correct the name, or set up the server that offers it",
-                );
+        for tool in canonical {
+            if context.effect(&tool).is_none() {
+                let goes = form == SkillForm::Folder && !context.tools.is_empty();
+                unknown_tool(&tool, *at, goes, context, report);
+                if goes {
+                    continue;
+                }
             }
             if !header.tools.contains(&tool) {
                 header.tools.push(tool);
@@ -213,6 +212,21 @@ fn tools(entry: &Entry<'_>, form: SkillForm, context: SkillContext<'_>, header: 
         }
     }
     header.tools_unknown = !names.is_empty() && header.tools.is_empty();
+}
+
+/// Reports a tool that nobody offers. `goes` says whether the skill works without it.
+fn unknown_tool(tool: &str, at: At, goes: bool, context: SkillContext<'_>, report: &mut Report<'_>) {
+    let (message, advice) = if goes {
+        let message = format!("Callsheet has no tool \"{tool}\"; the skill works without it");
+        (message, "remove it, or set up the server that offers it")
+    } else {
+        let message = format!("there is no tool \"{tool}\"; Callsheet assumes that the skill may change anything");
+        (message, "correct the name, or set up the server that offers it")
+    };
+    let names = context.tools.iter().flat_map(|tool| std::iter::once(&tool.name).chain(&tool.aliases));
+    let near = meant(tool, names.map(String::as_str));
+    report.warn(at, message, near_or(&near, advice));
+    report.misspelt(tool, near);
 }
 
 fn model(entry: &Entry<'_>, report: &mut Report<'_>) -> Option<String> {
@@ -236,7 +250,10 @@ fn limits(holder: &Entry<'_>, quoted: bool, header: &mut Header, report: &mut Re
                 format!("ignored the unknown limit \"{}\"", entry.written)
             };
             let known: Vec<&str> = LIMITS.iter().map(|limit| limit.id).collect();
-            report.warn(entry.at, message, format!("limits of a skill are {}", known.join(", ")));
+            let near = meant(entry.written, known.iter().copied());
+            let all = format!("limits of a skill are {}", known.join(", "));
+            report.warn(entry.at, message, near_or(&near, &all));
+            report.misspelt(entry.written, near);
             continue;
         };
         let most = LIMITS.iter().find(|limit| limit.id == name).map_or(0, |limit| limit.most);

@@ -42,6 +42,18 @@ pub struct SkillIssue {
     pub message: String,
     /// What to do: a clause without a final period.
     pub advice: String,
+    /// What is misspelt at this place, if that is the problem.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub misspelt: Option<Misspelt>,
+}
+
+/// A word that is probably misspelt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Misspelt {
+    /// The word as written.
+    pub word: String,
+    /// What may be meant, nearest first.
+    pub meant: Vec<String>,
 }
 
 impl fmt::Display for SkillIssue {
@@ -87,6 +99,14 @@ impl<'a> Report<'a> {
         self.push(SkillSeverity::Warning, at, message.into(), advice.into());
     }
 
+    /// Notes that the issue just reported is about this word, if it is probably misspelt.
+    pub(super) fn misspelt(&mut self, word: &str, meant: Vec<String>) {
+        let listed = self.issues.last_mut().filter(|_| self.more == 0 && !meant.is_empty());
+        if let Some(issue) = listed {
+            issue.misspelt = Some(Misspelt { word: word.to_owned(), meant });
+        }
+    }
+
     pub(super) fn has_error(&self) -> bool {
         self.failed
     }
@@ -98,7 +118,7 @@ impl<'a> Report<'a> {
             let message = format!("{} more issues are not listed", self.more);
             let advice = "correct those above first".to_owned();
             let file = self.file.to_owned();
-            self.issues.push(SkillIssue { severity, file, line: 1, column: 1, message, advice });
+            self.issues.push(SkillIssue { severity, file, line: 1, column: 1, message, advice, misspelt: None });
         }
         self.issues
     }
@@ -109,6 +129,7 @@ impl<'a> Report<'a> {
             self.more += 1;
             return;
         }
-        self.issues.push(SkillIssue { severity, file: self.file.to_owned(), line, column, message, advice });
+        let file = self.file.to_owned();
+        self.issues.push(SkillIssue { severity, file, line, column, message, advice, misspelt: None });
     }
 }

@@ -2,12 +2,30 @@
 
 use std::collections::BTreeMap;
 
+use callsheet_core::fuzzy::{nearest, within};
+
 use super::issue::{At, Report};
 use crate::yaml::{Node, Value};
 
 /// Normalises a key: keys are compared without case, `_` and `-` (spec 7.3).
 pub(super) fn normal(key: &str) -> String {
     key.chars().filter(|character| !matches!(character, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect()
+}
+
+/// The maximum number of edits between a misspelt word and the right one.
+pub(super) const NEAR: usize = 2;
+
+/// How many words are told that may be meant.
+const MEANT: usize = 3;
+
+/// The words of which `written` is probably a misspelling, nearest first. Short words have fewer edits. Words are
+/// compared like keys.
+pub(super) fn meant<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let folded = normal(written);
+    let limit = (folded.chars().count() / 4).clamp(1, NEAR);
+    let mut near = nearest(written, known, MEANT);
+    near.retain(|known| within(&folded, &normal(known), limit));
+    near
 }
 
 /// A map with normalised keys, each at most once. Errors name both lines.
@@ -86,7 +104,11 @@ impl Entry<'_> {
         let folded = text.trim().to_lowercase();
         match words.iter().find(|(word, _)| *word == folded) {
             Some((_, value)) => Some(*value),
-            None => self.wrong(report, &expected),
+            None => {
+                let wrong = self.wrong(report, &expected);
+                report.misspelt(text.trim(), meant(&folded, allowed));
+                wrong
+            }
         }
     }
 

@@ -15,7 +15,7 @@ mod suggest;
 mod table;
 
 pub use catalog::Catalog;
-pub use issue::{SkillIssue, SkillSeverity};
+pub use issue::{Misspelt, SkillIssue, SkillSeverity};
 pub use parts::{heading_key, section};
 pub use policy::{SkillContext, powers, writer_reason};
 pub use read::{MAX_SKILL_BYTES, SkillFile, read_skill};

@@ -171,6 +171,11 @@ pub(super) const LIMITS: &[SkillLimit] = &[
     limit("reference_tokens", &["reference-tokens"], SMALL, "limit on tokens of one reference"),
 ];
 
+/// The canonical spelling of each key.
+pub(super) fn spellings(keys: &'static [SkillKey]) -> impl Iterator<Item = &'static str> {
+    keys.iter().filter_map(|key| key.names.first().copied())
+}
+
 /// The normalised form of each spelling, after a normalised prefix, with the reader's name for the key.
 pub(super) fn aliases(keys: &[SkillKey], prefix: &str) -> Vec<(String, &'static str)> {
     let spelled = keys.iter().flat_map(|key| key.names.iter().map(|name| (*name, key.id)));

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use callsheet_app::{
-    AdviceStep, Arrival, Cursor, NewRun, Order, Refusal, RunCommand, RunControl, RunStarter, RunView, Started, settled,
+    AdviceStep, Arrival, Cursor, NewRun, Order, Refusal, RunCommand, RunControl, RunStarter, RunView, Started,
+    no_question, settled, unknown_run,
 };
 use callsheet_core::nouns::RunId;
 use callsheet_core::record::{AnsweredBy, Outcome};
@@ -112,6 +113,7 @@ impl RunServer {
                 let run = self.steered(&run, "cancel")?;
                 self.order(&run, RunCommand::Stop)
             }
+            "retry" => self.retry(given(arguments)?),
             "templates" => {
                 let NoArguments {} = given(arguments)?;
                 let templates = self.starter.templates().map_err(words)?;
@@ -159,7 +161,7 @@ impl RunServer {
         reply(&Planned { run: run.to_string(), sheet: self.runs.sheet(&view).map_err(words)? })
     }
 
-    /// The run that the program wants to stop or to resume. A program that may not approve can steer only the runs that
+    /// The run that the program wants to stop, resume or retry. A program that may not approve can steer only the runs that
     /// it started. `command` is the person's.
     fn steered(&self, run: &str, command: &str) -> Result<RunId, String> {
         let run = self.found(run)?.run;
@@ -172,8 +174,8 @@ impl RunServer {
 
     fn found(&self, run: &str) -> Result<RunSummary, String> {
         let runs = self.runs.list().map_err(words)?;
-        let found = runs.into_iter().find(|known| known.run.as_str() == run);
-        found.ok_or_else(|| say("serve-no-run", &[("run", &run)]))
+        let found = runs.iter().find(|known| known.run.as_str() == run).cloned();
+        found.ok_or_else(|| words(unknown_run(run, &runs)))
     }
 
     fn view(&self, run: &RunId) -> Result<RunView, String> {
@@ -238,9 +240,16 @@ impl RunServer {
             return Err(say("serve-may-not", &[("command", &format!("callsheet resume {run} --answer TEXT"))]));
         }
         let questions = self.view(&run)?.questions();
-        let question = questions.into_iter().find(|question| question.task == task);
-        let question = question.ok_or_else(|| say("serve-no-question", &[("task", &task)]))?;
-        self.order(&run, RunCommand::Reply { to: question.asking, text })
+        let question = questions.iter().find(|question| question.task == task);
+        let question = question.ok_or_else(|| words(no_question(&questions, &task)))?;
+        self.order(&run, RunCommand::Reply { to: question.asking.clone(), text })
+    }
+
+    fn retry(&self, arguments: RetryArguments) -> Result<Value, String> {
+        let RetryArguments { run, task, because } = arguments;
+        let run = self.steered(&run, "retry")?;
+        let tasks = task.into_iter().collect();
+        self.order(&run, RunCommand::Retry { tasks, keep_changes: false, because })
     }
 
     /// Sends a command to a run. If no process drives the run, resumes it, unless the command stops it.
@@ -268,15 +277,16 @@ fn shown(value: &Value) -> serde_json::Result<Value> {
     serde_json::from_str(Shown::json(&value.to_string()).as_str())
 }
 
-/// Tools that do what a command of a person does, when the command names at most a run.
-const TOOLS: [(&str, &str); 7] = [
-    ("run", "run"),
-    ("runs", "runs"),
-    ("show", "status"),
-    ("resume", "resume"),
-    ("cancel", "cancel"),
-    ("approve", "approve"),
-    ("deny", "approve"),
+/// Tools that do what a command of a person does, when the command has at most this many names: a run, then a task.
+const TOOLS: [(&str, &str, usize); 8] = [
+    ("run", "run", 1),
+    ("runs", "runs", 1),
+    ("show", "status", 1),
+    ("resume", "resume", 1),
+    ("cancel", "cancel", 1),
+    ("retry", "retry", 2),
+    ("approve", "approve", 1),
+    ("deny", "approve", 1),
 ];
 
 fn words(refusal: Refusal) -> String {
@@ -287,13 +297,9 @@ fn words(refusal: Refusal) -> String {
 /// A step of advice for the program: with its own tool, or else as something that the person can do.
 fn advised(step: &AdviceStep) -> String {
     let AdviceStep { text, command } = step;
-    let tool = match command.as_slice() {
-        [] => return text.clone(),
-        [word] | [word, _] => TOOLS.iter().find(|(known, _)| known == word),
-        _ => None,
-    };
-    match tool {
-        Some((_, tool)) => say("serve-advice-tool", &[("text", text), ("tool", tool)]),
+    let Some((word, names)) = command.split_first() else { return text.clone() };
+    match TOOLS.iter().find(|(known, _, most)| known == word && names.len() <= *most) {
+        Some((_, tool, _)) => say("serve-advice-tool", &[("text", text), ("tool", tool)]),
         None => {
             let command = step.command_line("callsheet");
             say("serve-advice-person", &[("text", text), ("command", &command)])
@@ -346,6 +352,15 @@ struct ApproveArguments {
     approval: u32,
     #[serde(default)]
     deny: bool,
+    #[serde(default)]
+    because: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RetryArguments {
+    run: String,
+    task: Option<String>,
     #[serde(default)]
     because: String,
 }
@@ -408,5 +423,9 @@ mod tests {
         let told = words(Refusal::usage("it has ended", advice));
         let person = "revert it: callsheet undo r1 a (only the person can do this, in a terminal)";
         assert_eq!(told, format!("it has ended. look at it: the tool `status`; {person}; or wait"));
+        let advice =
+            Advice::command("retry it", ["retry", "r1", "a"]).or("with them", ["retry", "r1", "a", "--keep-changes"]);
+        let person = "with them: callsheet retry r1 a --keep-changes (only the person can do this, in a terminal)";
+        assert_eq!(words(Refusal::usage("x", advice)), format!("x. retry it: the tool `retry`; {person}"));
     }
 }

@@ -19,7 +19,7 @@ pub(super) fn schema(tool: &str) -> Option<Arc<JsonObject>> {
         "runs" => Some(schema_for_output::<RunList>()),
         "status" => Some(schema_for_output::<Status>()),
         "result" => Some(schema_for_output::<RunResult>()),
-        "approve" | "answer" | "resume" | "cancel" => Some(schema_for_output::<Done>()),
+        "approve" | "answer" | "resume" | "cancel" | "retry" => Some(schema_for_output::<Done>()),
         "templates" => Some(schema_for_output::<TemplateList>()),
         _ => None,
     }

@@ -220,5 +220,6 @@ fn unreadable(path: &str, reason: &str, advice: &str) -> SkillIssue {
         column: 1,
         message: reason.to_owned(),
         advice: advice.to_owned(),
+        misspelt: None,
     }
 }

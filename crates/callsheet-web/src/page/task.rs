@@ -17,7 +17,7 @@ use super::diff;
 use super::layout::WAITS;
 use super::run::RunPage;
 use crate::piece::{Piece, Tag, listed};
-use callsheet_app::{CallRecord, Refusal, State, TaskRun, ToolOutput, ToolRun, ToolState, one_line};
+use callsheet_app::{CallRecord, Refusal, State, TaskRun, ToolOutput, ToolRun, ToolState, one_line, unknown_task};
 
 /// How many characters of a text are shown at first. The whole text is a page of its own.
 const SHOWN: usize = 12_000;
@@ -28,12 +28,10 @@ pub(crate) fn pieces(page: &RunPage<'_>, slug: &Slug, pieces: &mut Vec<Piece>) -
         pieces.push(Piece::new(Tag::Block, list, id, class, inner))
     };
     let Some(task) = page.run.all_tasks().find(|task| task.task.slug == *slug) else {
-        add(
-            "task-parts",
-            "t-none".to_owned(),
-            "t-none",
-            html! { p { "This run has no task " span.mono { (slug) } "." } },
-        );
+        let names: Vec<&str> = page.run.all_tasks().map(|task| task.task.slug.as_str()).collect();
+        let refusal = unknown_task(page.id(), slug.as_str(), &names);
+        let words = html! { p { (readable(&refusal.what)) ". " (readable(&refusal.advice.to_string())) } };
+        add("task-parts", "t-none".to_owned(), "t-none", words);
         return Ok(());
     };
     add("task-parts", "t-head".to_owned(), "t-head", head(page, task));
@@ -87,8 +85,9 @@ fn head(page: &RunPage<'_>, task: &TaskRun) -> Markup {
         }
         @if let Some(ask) = asked { p { strong { "Now: " } (one_line(&ask.line, 200)) ". " a href=(ask_link(page, slug)) { "Answer" } } }
         @if (state.is_problem() || state == State::Done) && page.run.may_retry(slug) {
-            form method="post" action=(page.action("retry")) {
+            form.retry method="post" action=(page.action("retry")) {
                 input type="hidden" name="task" value=(slug);
+                label { span { "What was wrong? The model reads it. (optional)" } input type="text" name="because" autocomplete="off"; }
                 button title="Runs this task and the tasks that read its result again." { "Retry this task" }
             }
         }

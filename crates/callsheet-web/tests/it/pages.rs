@@ -101,7 +101,8 @@ async fn forms_ask_the_desk_and_the_next_page_says_what_came_of_it() {
     site.post(&run("/gates/1"), "verdict=approve&hunks=1").await;
     assert!(site.get(&run("")).await.text.contains("no hunk was chosen"));
     site.post(&run("/answer"), "task=a&execution=e&call=b&text=line%0D%0Atwo").await;
-    site.post(&run("/retry"), "task=write-notes").await;
+    site.post(&run("/retry"), "task=write-notes&because=").await;
+    site.post(&run("/retry"), "task=write-notes&because=Six+words+at+most.+").await;
     site.post(&run("/cancel"), "").await;
     site.post(&run("/raise"), "limit=max_calls&max=40").await;
     site.post(&run("/raise"), "limit=max_calls&max=many").await;
@@ -119,6 +120,8 @@ async fn forms_ask_the_desk_and_the_next_page_says_what_came_of_it() {
             "resume",
             r#"{"by":"page","command":"reply","to":{"task":"a","run":"e","call":"b"},"text":"line\ntwo"}"#,
             r#"{"by":"page","command":"retry","tasks":["write-notes"],"keep_changes":false}"#,
+            "resume",
+            r#"{"by":"page","command":"retry","tasks":["write-notes"],"keep_changes":false,"because":"Six words at most."}"#,
             "resume",
             r#"{"by":"page","command":"stop"}"#,
             r#"{"by":"page","command":"raise","limits":[["max_calls",40.0]]}"#,
@@ -230,7 +233,10 @@ async fn what_is_not_there_is_said() {
     for path in ["/runs/none", "/elsewhere", &run("/elsewhere"), &run("/calls/9"), &run("/text/00")] {
         assert_eq!(site.get(path).await.status, StatusCode::NOT_FOUND, "{path}");
     }
-    assert!(site.get(&run("/tasks/none")).await.text.contains("has no task"));
+    let text = site.get(&run("/tasks/raed-notes")).await.text;
+    assert!(text.contains("has no task raed-notes. Did you mean read-notes?"), "{text}");
+    let text = site.get("/runs/20260301-101112-raed").await.text;
+    assert!(text.contains("there is no run 20260301-101112-raed."), "{text}");
 }
 
 /// covers: 11.16

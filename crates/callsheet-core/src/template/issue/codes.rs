@@ -133,6 +133,7 @@ codes! {
     T527 "value.absent" Warning;
     T528 "fold.start" Warning;
     T529 "value.undeclared" Warning;
+    T530 "exit.zero" Warning;
 }
 
 impl fmt::Display for Code {

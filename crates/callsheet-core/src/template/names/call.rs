@@ -5,7 +5,8 @@ use crate::template::shape::{Kinds, Shape, Source};
 use crate::template::tree::{Argument, ArgumentValue, Node, Param, Template, ValueType};
 use crate::template::value::{Filled, Path, is_ident};
 
-use super::walk::{Seen, Walk};
+use super::seen::Seen;
+use super::walk::Walk;
 use super::{Found, Place};
 
 /// An argument of a call.
@@ -31,7 +32,9 @@ impl Walk<'_> {
         for argument in node.kind.operator().arguments() {
             passed.push(self.argument(argument));
         }
-        let Some((template, summary)) = (self.around.called)(name) else { return Shape::unknown() };
+        let called = (self.around.called)(name);
+        self.opens |= called.is_none_or(|(template, _)| !template.is_function());
+        let Some((template, summary)) = called else { return Shape::unknown() };
         let mut position = 0;
         for one in passed {
             let param = match (&one.name, &template.params) {

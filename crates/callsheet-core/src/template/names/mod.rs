@@ -2,9 +2,11 @@
 //! check of a library and the check before a run use the same walk.
 
 mod call;
+mod seen;
 mod walk;
 
-pub use walk::{Seen, Walk};
+pub use seen::Seen;
+pub use walk::Walk;
 
 use std::collections::BTreeMap;
 
@@ -72,6 +74,26 @@ pub enum Found {
         name: String,
         /// Where it is declared.
         at: Spot,
+    },
+    /// A step that asks a model and changes nothing, and whose result nothing reads.
+    Unread {
+        /// Its id.
+        name: String,
+        /// Where the step is written.
+        at: Spot,
+        /// The task, with the tasks around it.
+        task: String,
+    },
+    /// An exit code that is always 0, because the task of its command fails with any other.
+    AlwaysZero {
+        /// The path to the code.
+        path: Path,
+        /// Where the path is written.
+        at: Spot,
+        /// The field that contains it.
+        field: &'static str,
+        /// The task, with the tasks around it.
+        task: String,
     },
     /// An element of a list that nothing uses, so that the same is done for each one.
     UnusedElement {
@@ -229,10 +251,12 @@ impl Found {
             Self::Literal { task, .. } => format!("{task}/arg"),
             Self::Astray { task, field, .. }
             | Self::Lacking { task, field, .. }
+            | Self::AlwaysZero { task, field, .. }
             | Self::Untested { task, field, .. } => {
                 format!("{task}/{field}")
             }
             Self::Undeclared { task, .. } | Self::Blind { task, .. } => task.clone(),
+            Self::Unread { task, name, .. } => format!("{task}/{name}"),
             Self::UnusedElement { task, .. } | Self::Printed { task, .. } => format!("{task}/items"),
             Self::NeverGood { task, .. } => format!("{task}/evaluator"),
             Self::Misfit { task, what, .. } => match what {

@@ -1,7 +1,6 @@
 //! The walk through a template.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -13,53 +12,8 @@ use crate::template::tree::{
 };
 use crate::template::value::{Comparison, Filled, Path, Step, Term};
 
+use super::seen::Seen;
 use super::{Around, Found, Outside, Place, Use, WalkedTemplate};
-
-/// What is known of a value at the place where it is used.
-#[derive(Clone, Debug)]
-pub struct Seen {
-    /// Its shape.
-    pub shape: Shape,
-    /// Whether it comes from a model, a tool or a file.
-    pub result: bool,
-    /// The value of the caller from which it is made.
-    pub of_caller: Option<Arc<str>>,
-    /// The names from which it is made, each in backticks.
-    pub way: Option<Arc<str>>,
-    /// Whether it is the outcome of a test that its loop does not have.
-    pub untested: bool,
-}
-
-impl Seen {
-    /// A value of the system or an author.
-    pub fn own(shape: Shape) -> Self {
-        Self { shape, result: false, of_caller: None, way: None, untested: false }
-    }
-
-    /// A value from a model, a tool or a file.
-    pub fn result(shape: Shape) -> Self {
-        Self { result: true, ..Self::own(shape) }
-    }
-
-    /// The same value with another shape.
-    #[must_use]
-    pub fn with(&self, shape: Shape) -> Self {
-        Self { shape, ..self.clone() }
-    }
-
-    /// A value that is one or the other, and so has both origins.
-    #[must_use]
-    pub fn or(self, other: Self) -> Self {
-        let first = if self.result || !other.result { &self } else { &other };
-        Self {
-            shape: self.shape.or(&other.shape),
-            result: self.result || other.result,
-            way: first.way.clone(),
-            of_caller: self.of_caller.clone().or(other.of_caller),
-            untested: false,
-        }
-    }
-}
 
 #[derive(Clone, Debug)]
 struct Bound {
@@ -97,6 +51,8 @@ pub struct Walk<'a> {
     steps: BTreeMap<String, usize>,
     /// Whether the walked task passes outputs of earlier parts to later ones that do not name them.
     tells: bool,
+    /// Whether something was called that may read any name in scope.
+    pub(super) opens: bool,
     /// The results of walked tasks, by their addresses in memory.
     gave: BTreeMap<*const Node, Shape>,
     /// The paths that conditions around this place test.
@@ -116,6 +72,7 @@ pub(super) fn template(template: &Template, around: Around<'_>) -> (Vec<Found>, 
         found: Vec::new(),
         steps: BTreeMap::new(),
         tells: false,
+        opens: false,
         gave: BTreeMap::new(),
         tested: Vec::new(),
         reaches: BTreeMap::new(),
@@ -270,6 +227,12 @@ impl Walk<'_> {
             self.found.push(Found::Astray { path: path.clone(), miss, at, field, task });
             Shape::unknown()
         });
+        let is_code = matches!(steps, [.., Step::Name(name)] if matches!(name.as_str(), "exit_code" | "exitCode"));
+        // The value of a command may have a field of that name, if it is declared.
+        let of_record = matches!(steps, [Step::Record, _]) || steps.len() == 1 && seen.shape.kinds == Kinds::ALL;
+        if seen.ended_well && is_code && of_record {
+            self.found.push(Found::AlwaysZero { path: path.clone(), at, field, task: self.task() });
+        }
         if how == Use::Value
             && let Some(count) = seen.shape.lacks(steps)
         {
@@ -552,8 +515,25 @@ impl Walk<'_> {
             operator.nodes().into_iter().for_each(|part| self.bind_ids(part, inner));
         }
         if let Some(id) = &step.id {
-            self.bind(&format!("steps.{id}"), Seen::result(self.gave(step, collects)));
+            self.bind(&format!("steps.{id}"), self.result_of(step, collects));
         }
+    }
+
+    /// What is known of the result of a walked step. `collects` as above.
+    pub(in crate::template) fn result_of(&self, step: &Node, collects: bool) -> Seen {
+        let ended_well = !collects && step.kind.operator().fails_with_its_command();
+        Seen { ended_well, ..Seen::result(self.gave(step, collects)) }
+    }
+
+    /// Reports a step whose result nothing reads.
+    pub(in crate::template) fn unread(&mut self, name: &str, at: Spot) {
+        self.found.push(Found::Unread { name: name.to_owned(), at, task: self.task() });
+    }
+
+    /// Whether an earlier part of this walk may read names that it does not write: it calls something that sees them,
+    /// or is told of earlier results.
+    pub(in crate::template) fn reads_all(&self) -> bool {
+        self.tells || self.opens
     }
 
     /// The shape of the result of a walked step.

@@ -44,13 +44,13 @@ static SCRIPT_EXECUTION: Element = Element::new("script_execution", &[], PROCESS
 static TERMINATION_CONDITION: Element =
     Element::new("termination_condition", &[], &[Child::new(&CONDITION).required()], Content::Children);
 static CONDITION: Element = Element::value("condition", ValueKind::Expression);
-const DIRECTOR_SLOT: Slot = Slot { name: DIRECTOR, subtype: DIRECTOR };
-const EVALUATOR_SLOT: Slot = Slot { name: EVALUATOR, subtype: EVALUATOR };
+const DIRECTOR_SLOT: Slot = Slot { name: "director", subtype: "director" };
+const EVALUATOR_SLOT: Slot = Slot { name: "evaluator", subtype: "evaluator" };
 
-/// The part of a loop that makes the output.
-pub const DIRECTOR: &str = "director";
-const SCRIPT: &str = "script";
-const EVALUATOR: &str = "evaluator";
+/// The part of a loop that makes the output. Names of parts have the words of the short form.
+pub const MAKE: &str = "make";
+const TEST: &str = "test";
+const JUDGE: &str = "judge";
 
 /// The largest number of iterations if the template does not say.
 const MOST: u32 = 5;
@@ -137,15 +137,15 @@ fn read(given: &mut dyn Given) -> Option<DirectorEvaluatorLoop> {
 }
 
 fn director(iteration: u32) -> ChildSlot {
-    ChildSlot::Turn { word: DIRECTOR, iteration }
+    ChildSlot::Turn { word: MAKE, iteration }
 }
 
 fn script(iteration: u32) -> ChildSlot {
-    ChildSlot::Turn { word: SCRIPT, iteration }
+    ChildSlot::Turn { word: TEST, iteration }
 }
 
 fn evaluator(iteration: u32) -> ChildSlot {
-    ChildSlot::Turn { word: EVALUATOR, iteration }
+    ChildSlot::Turn { word: JUDGE, iteration }
 }
 
 impl Operator for DirectorEvaluatorLoop {
@@ -239,9 +239,9 @@ impl Operator for DirectorEvaluatorLoop {
 
     fn below(&self, place: ChildSlot) -> Option<Work<'_>> {
         match place {
-            ChildSlot::Turn { word: DIRECTOR, .. } => Some(Work::Node(&self.director)),
-            ChildSlot::Turn { word: SCRIPT, .. } => self.script.as_ref().map(Work::Script),
-            ChildSlot::Turn { word: EVALUATOR, .. } => Some(Work::Node(&self.evaluator)),
+            ChildSlot::Turn { word: MAKE, .. } => Some(Work::Node(&self.director)),
+            ChildSlot::Turn { word: TEST, .. } => self.script.as_ref().map(Work::Script),
+            ChildSlot::Turn { word: JUDGE, .. } => Some(Work::Node(&self.evaluator)),
             _ => None,
         }
     }
@@ -267,31 +267,31 @@ impl Operator for DirectorEvaluatorLoop {
     fn binds(&self, at: &dyn Known, place: ChildSlot) -> Vec<(String, Bound)> {
         let ChildSlot::Turn { word, iteration } = place else { return Vec::new() };
         let mut names = for_all(at, iteration);
-        if word == DIRECTOR {
+        if word == MAKE {
             names.extend(for_director(at, iteration));
             return names;
         }
         names.extend(directors_names(at, iteration));
-        if word == EVALUATOR {
+        if word == JUDGE {
             names.extend(scripts_names(at, iteration));
         }
         names
     }
 
     fn tells(&self, _: ChildSlot, to: ChildSlot) -> bool {
-        matches!(to, ChildSlot::Turn { word: DIRECTOR | EVALUATOR, .. })
+        matches!(to, ChildSlot::Turn { word: MAKE | JUDGE, .. })
     }
 
     fn judged(&self, by: ChildSlot) -> Option<ChildSlot> {
         match by {
-            ChildSlot::Turn { word: EVALUATOR, iteration } => Some(director(iteration)),
+            ChildSlot::Turn { word: JUDGE, iteration } => Some(director(iteration)),
             _ => None,
         }
     }
 
     /// The files that the previous evaluation asks for.
     fn wanted_files(&self, at: &dyn Known, place: ChildSlot) -> Vec<String> {
-        let ChildSlot::Turn { word: DIRECTOR, iteration } = place else { return Vec::new() };
+        let ChildSlot::Turn { word: MAKE, iteration } = place else { return Vec::new() };
         let evaluation = part(at, evaluator(iteration.saturating_sub(1))).map(|part| at.result(&part));
         match evaluation.as_deref().map(judged) {
             Some((_, Some(Verdict::Revise { add_files: Some(files), .. }), _)) => files,
@@ -339,7 +339,7 @@ impl Operator for DirectorEvaluatorLoop {
     /// Ends the loop because a part failed. The history includes that part.
     fn close(&self, at: &dyn Known) -> TaskResult {
         let iteration = at.iteration();
-        let places = [(DIRECTOR, director(iteration)), (SCRIPT, script(iteration)), (EVALUATOR, evaluator(iteration))];
+        let places = [(MAKE, director(iteration)), (TEST, script(iteration)), (JUDGE, evaluator(iteration))];
         let found = places.into_iter().find_map(|(word, place)| {
             let part = part(at, place).filter(|part| part.failed)?;
             Some((word, at.result(&part)))

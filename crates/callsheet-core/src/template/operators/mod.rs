@@ -32,7 +32,7 @@ use crate::template::shape::Shape;
 use crate::template::tree::{Argument, Node, PathUse, Script};
 
 pub use cond::Case;
-pub use director_evaluator_loop::DIRECTOR;
+pub use director_evaluator_loop::MAKE;
 pub(crate) use director_evaluator_loop::advice;
 pub use facts::{Facts, Leaf, Rows};
 pub use parts::{EvalPhase, Gave, Judged, Known, Move, Names, Opening, Opens, Part, Parts, Tally};
@@ -162,6 +162,11 @@ pub trait Operator {
     /// The process that it runs.
     fn script(&self) -> Option<&Script> {
         None
+    }
+
+    /// Whether it runs a command and fails if this ends with another exit code than 0.
+    fn fails_with_its_command(&self) -> bool {
+        false
     }
 
     /// The arguments that it passes on.

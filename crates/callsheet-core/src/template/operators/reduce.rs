@@ -37,15 +37,15 @@ static REDUCTION_TASK: Element = Element::slot("reduction_task");
 const INNER_SLOT: Slot = Slot::new("inner_task");
 const REDUCTION_SLOT: Slot = Slot::new("reduction_task");
 
-const INNER: &str = "inner";
-const REDUCTION: &str = "reduction";
+const DO: &str = "do";
+const JOIN: &str = "join";
 
 fn inner(index: u32) -> ChildSlot {
-    ChildSlot::Part { word: INNER, index }
+    ChildSlot::Part { word: DO, index }
 }
 
 fn reduction(index: u32) -> ChildSlot {
-    ChildSlot::Part { word: REDUCTION, index }
+    ChildSlot::Part { word: JOIN, index }
 }
 
 const ROLE: Role = Role::new("reduce", InheritContext::None, true, true);
@@ -212,8 +212,8 @@ impl Operator for Reduce {
 
     fn below(&self, place: ChildSlot) -> Option<Work<'_>> {
         match place {
-            ChildSlot::Part { word: INNER, .. } => Some(Work::Node(&self.inner)),
-            ChildSlot::Part { word: REDUCTION, .. } => Some(Work::Node(&self.reduction)),
+            ChildSlot::Part { word: DO, .. } => Some(Work::Node(&self.inner)),
+            ChildSlot::Part { word: JOIN, .. } => Some(Work::Node(&self.reduction)),
             _ => None,
         }
     }
@@ -245,15 +245,15 @@ impl Operator for Reduce {
 
     fn binds(&self, at: &dyn Known, place: ChildSlot) -> Vec<(String, Bound)> {
         match place {
-            ChildSlot::Part { word: INNER, index } => Self::for_inner(at, index),
-            ChildSlot::Part { word: REDUCTION, index } => self.for_reduction(at, index),
+            ChildSlot::Part { word: DO, index } => Self::for_inner(at, index),
+            ChildSlot::Part { word: JOIN, index } => self.for_reduction(at, index),
             _ => Vec::new(),
         }
     }
 
     /// Only the reduction gets earlier results.
     fn tells(&self, part: ChildSlot, to: ChildSlot) -> bool {
-        let joins = |place| matches!(place, ChildSlot::Part { word: REDUCTION, .. });
+        let joins = |place| matches!(place, ChildSlot::Part { word: JOIN, .. });
         joins(part) && joins(to)
     }
 

@@ -85,6 +85,10 @@ impl Operator for Process {
         Some(&self.script)
     }
 
+    fn fails_with_its_command(&self) -> bool {
+        !self.on_nonzero_continue
+    }
+
     fn attributes(&self) -> Vec<(&'static str, String)> {
         let word = if self.on_nonzero_continue { "continue" } else { "fail" };
         vec![("on_nonzero", word.to_owned())]

@@ -54,6 +54,24 @@ pub(super) static FACTS: Facts = Facts {
     gives_its_last: true,
 };
 
+/// The names of the results of all steps so far, and those of the last one.
+const ALL: [&str; 2] = ["steps", "step_results"];
+const LAST: [&str; 2] = ["previous_result", "output"];
+
+/// Reports those of the steps that only ask models and that no name reads. A step with a tool or a command may be there
+/// for what it does.
+fn unread(steps: &[&Node], names: &mut Walk<'_>) {
+    let asks = |node: &&Node| {
+        let tools = !node.kind.is_atomic() || node.tools.as_ref().is_some_and(Vec::is_empty);
+        tools && node.template.is_none() && node.kind.operator().script().is_none()
+    };
+    for step in steps.iter().filter(|step| !step.kind.facts().lends_ids && step.walk().iter().all(asks)) {
+        if let Some(id) = step.id.as_deref().filter(|id| !names.uses(&format!("steps.{id}"))) {
+            names.unread(id, step.origin.spot);
+        }
+    }
+}
+
 fn read(given: &mut dyn Given) -> Sequential {
     Sequential { steps: given.steps(Some("steps")), on_error: OnError::read(given) }
 }
@@ -89,16 +107,22 @@ impl Operator for Sequential {
 
     fn walk(&self, names: &mut Walk<'_>, _: Option<Seen>) -> Shape {
         let collects = self.on_error == OnError::Collect;
-        ["steps", "step_results"].iter().for_each(|name| names.bind(name, Seen::result(Shape::unknown())));
+        ALL.iter().for_each(|name| names.bind(name, Seen::result(Shape::unknown())));
         names.names_steps(&self.steps, true);
         let mut last = Shape::unknown();
-        for step in &self.steps {
+        let mut unnamed: Vec<&Node> = Vec::new();
+        for (number, step) in self.steps.iter().enumerate() {
             last = names.child(step, step.kind.word());
-            let output = Seen::result(names.gave(step, collects));
-            ["previous_result", "output"].iter().for_each(|name| names.bind(name, output.clone()));
+            let before = number.checked_sub(1).and_then(|before| self.steps.get(before));
+            unnamed.extend(before.filter(|_| !LAST.iter().any(|name| names.uses(name))));
+            let output = names.result_of(step, collects);
+            LAST.iter().for_each(|name| names.bind(name, output.clone()));
             names.bind_ids(step, collects);
         }
         names.names_steps(&self.steps, false);
+        if !names.reads_all() && !ALL.iter().any(|name| names.uses(name)) {
+            unread(&unnamed, names);
+        }
         last
     }
 

@@ -207,6 +207,7 @@ fn split<'a>(entries: Vec<Entry<'a>>, notes: &mut Diagnostics) -> Vec<RawTask<'a
     if several {
         check(&tasks, notes);
     }
+    tasks.iter().for_each(|task| twice(task, notes));
     tasks
 }
 
@@ -265,7 +266,31 @@ fn by_keys(entries: &[Entry<'_>]) -> Vec<usize> {
         }
         last = name;
     }
-    starts
+    own_tasks(entries, &starts)
+}
+
+/// The starts of tasks. What has neither a name nor a need is no task of its own: a key occurs twice in the task above.
+fn own_tasks(entries: &[Entry<'_>], starts: &[usize]) -> Vec<usize> {
+    let ends = starts.iter().skip(1).copied().chain([entries.len()]);
+    let ranges = starts.iter().copied().zip(ends).enumerate();
+    let is_own = |from: usize, to: usize| {
+        let part = entries.get(from..to).unwrap_or_default();
+        part.iter().any(|entry| is(entry, label::NAME) || is(entry, label::NEED))
+    };
+    ranges.filter(|(number, (from, to))| *number == 0 || is_own(*from, *to)).map(|(_, (from, _))| from).collect()
+}
+
+/// Reports a key that occurs twice in a task.
+fn twice(task: &RawTask<'_>, notes: &mut Diagnostics) {
+    let mut seen: Vec<&str> = Vec::new();
+    for found in &task.labels {
+        let Some(name) = found.known() else { continue };
+        if seen.contains(&name) && name != label::REFERENCES {
+            notes.push(notes.issue(IssueCode::TaskBoundary, "twice", found.span, &[("label", name)]).key(name));
+            return;
+        }
+        seen.push(name);
+    }
 }
 
 /// Reports guessed boundaries: a task has no need, or its name is on the other side of the need.

@@ -1,5 +1,6 @@
 //! Turns findings about names and values into issues (spec 3).
 
+use callsheet_core::fuzzy::near_or;
 use callsheet_core::template::names::{Found, Use};
 use callsheet_core::template::{Code, Path, Spot, Step, Template};
 
@@ -32,6 +33,11 @@ pub(super) fn draft_of(template: &Template, found: Found) -> Option<Draft> {
         Found::Unused { name, at } => {
             Draft::new(Code::T514, at.span, format!("nothing uses `{name}`")).found(&name).advice("use or remove it")
         }
+        Found::Unread { name, at, .. } => {
+            let path = format!("steps.{name}");
+            let message = format!("nothing reads `{path}`, so this task is done for nothing");
+            Draft::new(Code::T514, at.span, message).found(&name).advice("name it in a later task, or remove it")
+        }
         Found::Blind { name, at, .. } => {
             let message = format!("nothing uses `{name}` here, so each try asks the same");
             let advice = format!("name it in this task, as {{{{{name}}}}}");
@@ -44,6 +50,7 @@ pub(super) fn draft_of(template: &Template, found: Found) -> Option<Draft> {
         }
         Found::Astray { path, miss, at, .. } => kinds::astray(&path, &miss, at),
         Found::Lacking { path, at, .. } => kinds::lacking(&path, at),
+        Found::AlwaysZero { path, at, .. } => kinds::always_zero(&path, at),
         Found::Start { start, joined, at, .. } => kinds::start(&start, &joined, at),
         Found::NeverGood { at, .. } => kinds::never_good(at),
         Found::Untested { path, at, .. } => kinds::untested(&path, at),
@@ -74,7 +81,7 @@ fn unknown(template: &Template, path: &Path, at: Spot, near: &[String]) -> Draft
     let params = template.params.iter().flatten().map(|param| param.name.as_str());
     let known: Vec<&str> = if near.is_empty() { params.collect() } else { near.iter().map(String::as_str).collect() };
     let draft = Draft::new(code, at.span, message).found(&head(path)).expected(known);
-    draft.advice(advice_for(near, otherwise))
+    draft.advice(near_or(near, otherwise))
 }
 
 /// Reports an unknown name in a condition.
@@ -86,7 +93,7 @@ fn in_a_condition(template: &Template, path: &Path, at: Spot, near: &[String]) -
         true => format!("fix the name, or write \"{path}\" in quotes if it is a text"),
         false => "fix the name".to_owned(),
     };
-    draft.advice(advice_for(near, &otherwise))
+    draft.advice(near_or(near, &otherwise))
 }
 
 /// Reports the use of a result of a later step, or of a step that contains the place.
@@ -119,8 +126,4 @@ const BEHIND_A_STEP: &str = "use it in a later step";
 /// Whether a sequence binds the name from its second step on.
 fn is_of_a_sequence(path: &Path) -> bool {
     matches!(path.name.as_str(), "output" | "previous_result" | "step_results")
-}
-
-fn advice_for(near: &[String], otherwise: &str) -> String {
-    if near.is_empty() { otherwise.to_owned() } else { format!("did you mean `{}`?", near.join("`, `")) }
 }

@@ -170,6 +170,13 @@ pub(super) fn lacking(path: &Path, at: Spot) -> Draft {
     Draft::new(Code::T527, at.span, message).found(&path.to_string()).advice(advice)
 }
 
+/// The issue for an exit code that can only be 0.
+pub(super) fn always_zero(path: &Path, at: Spot) -> Draft {
+    let message = format!("`{path}` is always 0, because the task fails if its command ends with another exit code");
+    let advice = "set `on_nonzero` of the command to `continue`; later tasks then see its exit code";
+    Draft::new(Code::T530, at.span, message).found(&path.to_string()).advice(advice)
+}
+
 /// The issue for a fold that starts with another kind of value than it goes on with.
 pub(super) fn start(start: &Shape, joined: &Shape, at: Spot) -> Draft {
     let (start, joined) = (start.in_words(), joined.in_words());

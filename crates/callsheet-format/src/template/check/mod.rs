@@ -190,7 +190,7 @@ impl<'a> Loading<'a> {
             for found in walked {
                 let path = found.path(&template.name);
                 // In a template with errors, it is not known what is used.
-                if matches!(found, Found::Unused { .. }) && faulty {
+                if matches!(found, Found::Unused { .. } | Found::Unread { .. }) && faulty {
                     continue;
                 }
                 let declared = kinds::declared_at(&found, &callable.templates);

@@ -32,17 +32,19 @@ fn list(setup: &Setup) -> Result<Exit, Failure> {
         if setup.json {
             super::print_json(&serde_json::json!({
                 "name": skill.name, "description": skill.description, "tools": skill.policy.tools,
-                "writes": skill.policy.writer, "source": skill.source,
+                "writes": skill.policy.writer, "named_only": skill.policy.named_only, "source": skill.source,
             }))?;
             continue;
         }
         let tools = if skill.policy.tools.is_empty() { "no tools".to_owned() } else { skill.policy.tools.join(", ") };
         let writes = if skill.policy.writer.is_some() { ", writes" } else { "" };
+        // No model chooses such a skill.
+        let named = if skill.policy.named_only { ", only if you name it" } else { "" };
         let replaced: Vec<&str> =
             loaded.catalog.replaced(&skill.name).iter().map(|source| source.path.as_str()).collect();
         let replaces = if replaced.is_empty() { String::new() } else { format!("; replaces {}", replaced.join(", ")) };
         super::print(&format!(
-            "{} ({tools}{writes})\n  {}\n  {}{replaces}\n",
+            "{} ({tools}{writes}{named})\n  {}\n  {}{replaces}\n",
             skill.name,
             one_line(&skill.description, 300),
             harmless(&skill.source.path)

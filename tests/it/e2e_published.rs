@@ -205,3 +205,20 @@ fn folders_of_other_programs_are_listed_with_what_they_replace() {
         "{doctor}"
     );
 }
+
+/// A collection of skills with small faults does not bury a run: it prints the first remarks and their number.
+///
+/// covers: 7.6
+#[test]
+fn remarks_about_many_skills_are_counted() {
+    let mut garden = TestProject::bare();
+    for n in 0..9 {
+        let text = format!("---\nname: s{n}\ndescription: Says {n}.\nallowed-tools: []\nmodel: opus\n---\nSay.\n");
+        garden.plant(&format!(".claude/skills/s{n}/SKILL.md"), text);
+    }
+    garden.follow_text(&script(&[DONE]));
+    let told = garden.expect(0, &["run", "--skill", "s1", "say it"]).err;
+    assert_eq!(told.matches("ignored the model \"opus\"").count(), 5, "{told}");
+    assert!(told.contains("note: 4 more about skill files; `callsheet skill list` prints all of them"), "{told}");
+    assert_eq!(garden.expect(0, &["skill", "list"]).out.matches("ignored the model").count(), 9);
+}

@@ -79,13 +79,14 @@ impl SqliteStore {
 
     fn at_work(&self, connection: &Connection) -> Result<Option<(RunId, String)>, StoreFault> {
         let find = || -> rusqlite::Result<Option<(RunId, String)>> {
-            let mut locks = connection.prepare("SELECT run, pid, start, host FROM locks")?;
+            let mut locks = connection.prepare("SELECT run, pid, start, host, token FROM locks")?;
             let rows = locks.query_map([], |row| {
-                Ok((row.get::<_, String>(0)?, Owner { pid: row.get(1)?, start: row.get(2)?, host: row.get(3)? }))
+                let owner = Owner { pid: row.get(1)?, start: row.get(2)?, host: row.get(3)? };
+                Ok((row.get::<_, String>(0)?, owner, row.get::<_, String>(4)?))
             })?;
             for row in rows {
-                let (run, owner) = row?;
-                if owner.life() == Life::MayRun {
+                let (run, owner, token) = row?;
+                if self.held.life(&token, &owner) == Life::MayRun {
                     return Ok(Some((RunId::new(run), owner.to_string())));
                 }
             }

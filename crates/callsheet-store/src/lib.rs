@@ -11,6 +11,7 @@ mod check;
 mod checkpoint;
 mod collect;
 mod fault;
+mod held;
 mod index;
 mod live;
 mod memory;

@@ -34,7 +34,13 @@ impl Owner {
         Self { pid, start, host: system::host() }
     }
 
-    /// Whether the holder may still write. A holder on another machine never counts as dead, because this machine
+    /// Whether the process ran on this machine: under its present name, or since it was started.
+    pub(crate) fn is_of_this_machine(&self) -> bool {
+        let boot = system::boot();
+        self.host == system::host() || !boot.is_empty() && self.start.split('/').next() == Some(&boot)
+    }
+
+    /// What the process id says about the holder. A holder on another machine never counts as dead, because this machine
     /// cannot see it.
     pub(crate) fn life(&self) -> Life {
         if self.host != system::host() {
@@ -107,8 +113,13 @@ mod system {
         }
         let ticks = fields.nth(18)?;
         // Ticks count from boot, so the boot id is part of the identity.
-        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        Some(ProcessState::Running { start: format!("{}/{ticks}", boot.trim()) })
+        Some(ProcessState::Running { start: format!("{}/{ticks}", boot()) })
+    }
+
+    /// The id of this start of the machine. Empty if the system does not report it.
+    pub(super) fn boot() -> String {
+        let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        id.trim().to_owned()
     }
 }
 
@@ -128,6 +139,10 @@ mod system {
 
     pub(super) fn host() -> String {
         std::env::var("COMPUTERNAME").unwrap_or_else(|_| "this machine".to_owned())
+    }
+
+    pub(super) fn boot() -> String {
+        String::new()
     }
 
     pub(super) fn look(_pid: u32) -> ProcessState {

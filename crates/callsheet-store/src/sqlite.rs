@@ -13,6 +13,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use crate::blobs;
 use crate::checkpoint::Checkpoints;
 use crate::fault::{of_io, of_sqlite};
+use crate::held::HeldFiles;
 use crate::opening::{connect, is_read_only, open_database, open_to_read};
 use crate::owner::{Life, Owner, new_token};
 use crate::pack::{Packed, Packer};
@@ -36,6 +37,8 @@ pub struct SqliteStore {
     /// Blobs that the next `append` writes, and the latest that were written.
     staged: Mutex<Staged>,
     packer: Packer,
+    /// The files of the locks that this store has.
+    pub(crate) held: HeldFiles,
     /// What `reader` reads if there is no `writer`. Dropped last.
     _copy: Option<tempfile::TempDir>,
 }
@@ -58,6 +61,7 @@ impl SqliteStore {
         Ok(Self {
             path,
             checkpoints: Checkpoints::default(),
+            held: HeldFiles::new(folder.join("locks")),
             writer,
             reader: Mutex::new(reader),
             staged: Mutex::default(),
@@ -231,9 +235,9 @@ impl SqliteStore {
 impl Store for SqliteStore {
     fn runs(&self) -> Result<Vec<RunSummary>, StoreFault> {
         let connection = self.reading();
-        let rows: Vec<(String, Columns, Option<Owner>)> = connection
+        let rows: Vec<(String, Columns, Option<(String, Owner)>)> = connection
             .prepare_cached(
-                "SELECT r.request, r.started_at, r.changed_at, r.facts, r.outcome, r.cost_usd, r.run, l.pid, l.start, l.host \
+                "SELECT r.request, r.started_at, r.changed_at, r.facts, r.outcome, r.cost_usd, r.run, l.pid, l.start, l.host, l.token \
                  FROM runs r LEFT JOIN locks l ON l.run = r.run \
                  WHERE r.facts > 0 ORDER BY r.started_at DESC, r.run DESC",
             )
@@ -242,7 +246,7 @@ impl Store for SqliteStore {
                     .query_map([], |row| {
                         let pid: Option<u32> = row.get(7)?;
                         let owner = match pid {
-                            Some(pid) => Some(Owner { pid, start: row.get(8)?, host: row.get(9)? }),
+                            Some(pid) => Some((row.get(10)?, Owner { pid, start: row.get(8)?, host: row.get(9)? })),
                             None => None,
                         };
                         Ok((row.get(6)?, columns_of(row)?, owner))
@@ -250,7 +254,8 @@ impl Store for SqliteStore {
                     .collect()
             })
             .map_err(|e| self.fault(&e))?;
-        let summary = |(run, columns, owner): (String, Columns, Option<Owner>)| RunSummary {
+        let at_work = |(token, owner): &(String, Owner)| self.held.life(token, owner) == Life::MayRun;
+        let summary = |(run, columns, owner): (String, Columns, Option<(String, Owner)>)| RunSummary {
             run: RunId::new(run),
             request: columns.request,
             started_at: columns.started_at,
@@ -258,7 +263,7 @@ impl Store for SqliteStore {
             facts: columns.facts,
             outcome: columns.outcome,
             cost_usd: columns.cost_usd,
-            owner: owner.filter(|owner| owner.life() == Life::MayRun).map(|owner| owner.to_string()),
+            owner: owner.filter(at_work).map(|(_, owner)| owner.to_string()),
         };
         Ok(rows.into_iter().map(summary).collect())
     }
@@ -266,12 +271,14 @@ impl Store for SqliteStore {
     fn lock(&self, run: &RunId) -> Result<Lock, StoreFault> {
         let me = Owner::current();
         let token = new_token()?;
-        self.write(|transaction| {
-            if let Some((_, owner)) = self.holder(transaction, run)?
-                && owner.life() == Life::MayRun
-            {
-                return Err(StoreFault::Locked { owner: owner.to_string() });
+        let locked = self.write(|transaction| {
+            if let Some((former, owner)) = self.holder(transaction, run)? {
+                if self.held.life(&former, &owner) == Life::MayRun {
+                    return Err(StoreFault::Locked { owner: owner.to_string() });
+                }
+                self.held.release(&former);
             }
+            self.held.hold(&token).map_err(|error| StoreFault::Broken(format!("can't lock run {run}: {error}")))?;
             transaction
                 .execute("INSERT OR IGNORE INTO runs (run) VALUES (?1)", params![run.as_str()])
                 .and_then(|_| {
@@ -282,8 +289,11 @@ impl Store for SqliteStore {
                     )
                 })
                 .map_err(|e| self.fault(&e))
-        })?;
-        Ok(Lock { run: run.clone(), token })
+        });
+        if locked.is_err() {
+            self.held.release(&token);
+        }
+        locked.map(|_| Lock { run: run.clone(), token })
     }
 
     fn unlock(&self, lock: &Lock) -> Result<(), StoreFault> {
@@ -292,7 +302,9 @@ impl Store for SqliteStore {
                 .execute("DELETE FROM locks WHERE run = ?1 AND token = ?2", params![lock.run.as_str(), lock.token])
                 .map_err(|e| self.fault(&e))?;
             Ok(())
-        })
+        })?;
+        self.held.release(&lock.token);
+        Ok(())
     }
 
     fn append(&self, lock: &Lock, facts: &[LogEntry]) -> Result<(), StoreFault> {

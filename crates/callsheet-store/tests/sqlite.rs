@@ -199,11 +199,34 @@ fn a_lock_of_another_machine_is_only_broken_by_hand() {
     let store = world.store();
     let run = RunId::new("remote");
     store.lock(&run).unwrap();
-    world.raw().execute("UPDATE locks SET host = 'elsewhere', pid = 4000000000", []).unwrap();
+    world.raw().execute("UPDATE locks SET host = 'elsewhere', start = 'its-boot/1', pid = 4000000000", []).unwrap();
     let Err(StoreFault::Locked { owner }) = store.lock(&run) else { panic!("taken over silently") };
     assert_eq!(owner, "process 4000000000 on elsewhere");
     store.break_lock(&run).unwrap();
     store.lock(&run).unwrap();
+}
+
+/// A container has another name each time that it starts, on the same kernel.
+#[test]
+fn a_lock_of_a_process_that_ended_does_not_outlive_the_name_of_the_machine() {
+    let world = world();
+    let run = RunId::new("renamed");
+    world.store().lock(&run).unwrap();
+    world.raw().execute("UPDATE locks SET host = 'its-name-before'", []).unwrap();
+    world.store().lock(&run).unwrap();
+}
+
+/// A process in another container, or in another namespace of processes, cannot be seen from here.
+#[test]
+fn a_lock_of_a_process_that_cannot_be_seen_holds_while_it_runs() {
+    let world = world();
+    let run = RunId::new("apart");
+    let holder = world.store();
+    holder.lock(&run).unwrap();
+    world.raw().execute("UPDATE locks SET pid = 4000000000, start = ''", []).unwrap();
+    assert!(matches!(world.store().lock(&run), Err(StoreFault::Locked { .. })));
+    drop(holder);
+    world.store().lock(&run).unwrap();
 }
 
 #[test]

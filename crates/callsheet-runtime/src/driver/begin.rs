@@ -9,6 +9,7 @@ use callsheet_core::nouns::{Headless, Reference, RunId, Settings, TaskList};
 use callsheet_core::prompt::Note;
 use callsheet_core::record::{Entry, Tree};
 use callsheet_format::reading::Reading;
+use callsheet_format::skill::SkillSeverity;
 
 use crate::driver::session::Session;
 use crate::effects::template::{absent, keep_reachable};
@@ -186,11 +187,19 @@ fn refuse_unknown_tasks<'a>(
     Ok(())
 }
 
-/// Reports what is wrong with skill files, and which skills of the project replace others.
+/// How many remarks about skill files a run prints. A collection of published skills has hundreds of them.
+const REMARKS: usize = 5;
+
+/// Reports what is wrong with skill files, and which skills of the project replace others: errors first, and not all of a
+/// large number.
 fn report_skill_issues(services: &Services, settings: &Settings) {
-    let loaded = services.skills(settings);
-    for issue in &loaded.issues {
+    let mut issues = services.skills(settings).issues;
+    issues.sort_by_key(|issue| issue.severity != SkillSeverity::Error);
+    for issue in issues.iter().take(REMARKS) {
         services.notice(&format!("note: {}:{}: {}", issue.file, issue.line, issue.message));
+    }
+    if let Some(more) = issues.len().checked_sub(REMARKS).filter(|more| *more > 0) {
+        services.notice(&format!("note: {more} more about skill files; `callsheet skill list` prints all of them"));
     }
 }
 

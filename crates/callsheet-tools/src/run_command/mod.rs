@@ -184,7 +184,11 @@ async fn run(given: &Value, context: &ToolContext) -> Result<ToolOutcome, Stop> 
         }
         Err(NotRun::Fault(fault)) => Err(Stop::Fault(fault)),
         Err(NotRun::Start(error)) => {
-            Err(Stop::failed("command-not-started", &[("program", program), ("reason", &reason(&error))]))
+            // A skill names its files relative to its own folder, and commands run in the project.
+            let beside = context.skill_dir.iter().map(|folder| folder.join(program)).find(|path| path.is_file());
+            let beside = beside.map(|path| say("command-beside-skill", &[("path", &path.display())]));
+            let reason = beside.unwrap_or_else(|| reason(&error));
+            Err(Stop::failed("command-not-started", &[("program", program), ("reason", &reason)]))
         }
     }
 }

@@ -264,21 +264,9 @@ pub(super) fn last_words(setup: &Setup, run: &RunView, id: &RunId, outcome: Outc
         tell!("  {}", term::one_line(&parts.words(), 300));
     }
     tell_of_plan(run);
-    for (task, review) in run.tasks().flat_map(|task| task.reviews().map(move |review| (task, review))) {
-        if review.failed().is_some() {
-            tell!("  {}: {}", task.task.slug, term::one_line(&review_words(review), 600));
-        }
-    }
-    for task in run.tasks().filter(|task| task.is_done_without_calls()) {
-        tell!("  {}: {CALLS_FAILED}", task.task.slug);
-    }
-    if let Some(line) = run.unsupported_line() {
-        tell!("  {}", term::one_line(&line, 600));
-    }
-    if let Some(Joined::Failed(why)) = run.joined() {
-        tell!("  no answer was written from the results: {}", term::one_line(why, 300));
-    }
+    tell_of_results(run);
     tell_of_held(setup, run, id, outcome);
+    tell_of_whole_results(setup, run, id);
     tell!("Files: {}", setup.seen_from_here(&run_folder(id)));
     tell_part!("{summary}");
     tell_next(setup, run, id, outcome)?;
@@ -294,6 +282,41 @@ fn tell_of_plan(run: &RunView) {
     for words in run.about().remarks {
         tell!("  review of the plan: {}", term::one_line(words, 600));
     }
+}
+
+/// Prints what a person should know about the results and the changes on disk.
+fn tell_of_results(run: &RunView) {
+    for (task, review) in run.tasks().flat_map(|task| task.reviews().map(move |review| (task, review))) {
+        if review.failed().is_some() {
+            tell!("  {}: {}", task.task.slug, term::one_line(&review_words(review), 600));
+        }
+    }
+    for task in run.tasks().filter(|task| task.is_done_without_calls()) {
+        tell!("  {}: {CALLS_FAILED}", task.task.slug);
+    }
+    if let Some(line) = run.unsupported_line() {
+        tell!("  {}", term::one_line(&line, 600));
+    }
+    if let Some(Joined::Failed(why)) = run.joined() {
+        tell!("  no answer was written from the results: {}", term::one_line(why, 300));
+    }
+    tell_of_checks(run);
+}
+
+/// Prints the checks that did not pass and whose changes are on disk.
+fn tell_of_checks(run: &RunView) {
+    run.failed_checks().iter().for_each(|line| tell!("  {}", term::one_line(line, 600)));
+}
+
+/// Prints how to read the whole results if the answer is only their summaries.
+fn tell_of_whole_results(setup: &Setup, run: &RunView, id: &RunId) {
+    let results = run.results().into_iter().map(|(task, _)| task);
+    let longer = results.filter(|task| task.result().is_some_and(|result| result.says_more()));
+    let names: Vec<&str> = longer.map(|task| task.task.slug.as_str()).collect();
+    let Some((first, others)) = names.split_first() else { return };
+    let also = if others.is_empty() { String::new() } else { format!(" (also {})", others.join(", ")) };
+    let call = &setup.command;
+    tell!("Whole result: {call} show {id} --task {first}{}", term::one_line(&also, 300));
 }
 
 /// Prints the tasks that wait until an edit of the sheet is fixed.
@@ -501,6 +524,7 @@ fn tree_words(
     for warning in warnings {
         tell!("  warning: {}", term::one_line(&warning, 300));
     }
+    tell_of_checks(run);
     tell!("Files: {}", setup.seen_from_here(&run_folder(id)));
     tell_part!("{summary}");
     if matches!(outcome, Outcome::Cancelled | Outcome::Unreachable) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use callsheet_app::{Order, Question, RunCommand, RunControl, RunView, run_folder, settled};
 use callsheet_core::nouns::RunId;
 use callsheet_core::record::{AnsweredBy, Gate};
-use callsheet_runtime::ports::{AskingCall, GateView, Observer, Store};
+use callsheet_runtime::ports::{GateView, Observer, Store};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -121,7 +121,7 @@ impl LinesView {
 #[derive(Clone, Debug, PartialEq)]
 enum Ask {
     Gate(Gate),
-    Question(AskingCall),
+    Question(Question),
 }
 
 /// Whether somebody answers at the terminal.
@@ -169,9 +169,8 @@ impl Asking {
 
     /// Asks what waits next, and reads the answers.
     async fn go_on(&mut self, run: &RunView) -> Attended {
-        let asked = run.questions();
         let gates = run.open_gates().into_iter().map(Ask::Gate);
-        let open: Vec<Ask> = gates.chain(asked.iter().map(|one| Ask::Question(one.asking.clone()))).collect();
+        let open: Vec<Ask> = gates.chain(run.questions().into_iter().map(Ask::Question)).collect();
         self.answered.retain(|ask| open.contains(ask));
         if let Some((ask, cancel, task)) = self.now.take() {
             if !task.is_finished() {
@@ -189,18 +188,13 @@ impl Asking {
         }
         if self.attended == Attended::Somebody {
             let next = open.iter().find(|ask| self.seen.contains(ask) && !self.answered.contains(ask));
-            self.now = next.and_then(|ask| self.begin(run, ask.clone(), &asked));
+            self.now = next.and_then(|ask| self.begin(run, ask.clone()));
         }
         self.seen = open;
         self.attended
     }
 
-    fn begin(
-        &mut self,
-        run: &RunView,
-        ask: Ask,
-        asked: &[Question],
-    ) -> Option<(Ask, CancellationToken, JoinHandle<Asked>)> {
+    fn begin(&mut self, run: &RunView, ask: Ask) -> Option<(Ask, CancellationToken, JoinHandle<Asked>)> {
         let cancel = CancellationToken::new();
         let (person, withdrawn) = (Arc::clone(&self.person), cancel.clone());
         let (runs, id, call) = (Arc::clone(&self.runs), self.id.clone(), self.call.clone());
@@ -211,9 +205,8 @@ impl Asking {
                 let sheet = self.sheet.clone();
                 tokio::spawn(async move { at_gate((&*runs, &call), &person, &id, (&view, &sheet), &withdrawn).await })
             }
-            Ask::Question(asking) => {
-                let question = asked.iter().find(|one| one.asking == *asking)?;
-                let (task, text, to) = (question.task.clone(), question.text.clone(), asking.clone());
+            Ask::Question(Question { task, text, asking, .. }) => {
+                let (task, text, to) = (task.clone(), text.clone(), asking.clone());
                 tokio::spawn(async move {
                     match person.reply(&task, &text, &withdrawn).await {
                         Some(text) => give((&*runs, &call), &id, RunCommand::Reply { to, text }),

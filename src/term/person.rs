@@ -126,11 +126,20 @@ impl TerminalPerson {
         }
     }
 
-    /// Asks the question of a task. `None` if nobody is there or the question was withdrawn.
+    /// Asks the question of a task. A line that ends with a backslash is followed by another one. `None` if nobody is
+    /// there or the question was withdrawn.
     pub async fn reply(&self, task: &str, question: &str, cancel: &CancellationToken) -> Option<String> {
         let mut exact = Exact::default();
         let (who, asked) = (exact.show(task), exact.show(question));
-        self.ask(&format!("\n{who} asks: {asked}\n{}> ", exact.told()), cancel).await
+        let told = exact.told();
+        let mut words = format!("\n{who} asks: {asked}\n{told}A line that ends with \\ continues in the next one.\n> ");
+        let mut answer = String::new();
+        loop {
+            let line = self.ask(&words, cancel).await?;
+            let Some(begun) = line.strip_suffix('\\') else { return Some(answer + &line) };
+            answer += &format!("{}\n", begun.trim_end());
+            words = "> ".to_owned();
+        }
     }
 
     /// Opens a file in the editor and waits until it ends. `None` if nobody is there.

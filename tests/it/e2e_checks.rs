@@ -75,6 +75,33 @@ fn a_check_that_fails_twice_is_left_to_the_person() {
     let sarif = json_lines(&garden.expect(0, &["report", "--format", "sarif", "-o", "-"]).out);
     let rules: Vec<_> = sarif[0]["runs"][0]["results"].as_array().unwrap().iter().map(|one| &one["ruleId"]).collect();
     assert_eq!(rules, ["task-failed", "check-failed"]);
+    let results = sarif[0]["runs"][0]["results"].as_array().unwrap();
+    let place = |result: &serde_json::Value| {
+        result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"].as_str().unwrap().to_owned()
+    };
+    let sheets = results.iter().filter(|result| place(result).ends_with("/sheet.md"));
+    assert_eq!(sheets.count(), 2, "nothing was changed, so the sheet of the run is the place: {results:?}");
+}
+
+/// covers: 10.10, 14.6, 2.15
+#[test]
+fn a_failed_check_without_a_gate_is_named_at_the_end_and_in_every_report() {
+    let garden = garden(&["week 40: Ben", "week 40: Cem"]);
+    let config = "iterate = 'never'\n[checks]\ntest = ['sh', '-c', 'printf \"\\033[31mbad\"; exit 1']\n";
+    std::fs::write(garden.home().join("config.toml"), config).unwrap();
+    let ended = garden.expect(0, &["run", "--sheet", "work.md", "--approval", "never"]);
+    let told = "write: the check test failed, and its changes remain";
+    let last = ended.err.split("Complete").last().unwrap();
+    assert!(last.contains(told), "{}", ended.err);
+    assert!(garden.run_file("report.md").contains(&format!("## Checks that did not pass\n\n- {told}\n")));
+    let sarif = json_lines(&garden.expect(0, &["report", "--format", "sarif", "-o", "-"]).out);
+    let result = &sarif[0]["runs"][0]["results"][0];
+    assert_eq!(result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "notes/week.md", "{result}");
+    let text = result["message"]["text"].as_str().unwrap();
+    assert!(text.contains("\u{241b}[31mbad") && !text.contains('\u{1b}'), "{text}");
+    garden.expect(0, &["undo"]);
+    let undone = garden.expect(0, &["report", "-o", "-", "--format", "md"]).out;
+    assert!(!undone.contains("Checks that did not pass"), "{undone}");
 }
 
 /// A project cannot set a command by itself.

@@ -2,11 +2,13 @@
 #![cfg(feature = "mcp")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
+use expectrl::Expect;
 use serde_json::{Value, json};
 
 use super::e2e_mcp::{APPROVED, calls, confirm, garden, listed};
 use super::e2e_mcp_served::Program;
 use crate::support::garden::TestProject;
+use crate::support::terminal::{OnScreen, at_terminal, exit_code, rest};
 
 /// The garden of a server that speaks this revision and asks which bed to water.
 fn asking(revision: &str) -> TestProject {
@@ -57,6 +59,54 @@ fn a_server_asks_a_person_during_a_call_which_then_goes_on() {
         assert!(prompt.contains("water the south bed"), "{revision}: {prompt}");
         assert_eq!(garden.count("tool_finished"), 3, "a question, another one, and the result");
     }
+}
+
+/// A garden whose server needs two values, with the run that asks for them. Its calls need no approval.
+fn asking_for_two() -> (TestProject, [&'static str; 5]) {
+    let garden = garden(&["both"], "", &["both"]);
+    confirm(&garden);
+    (garden, ["run", "--sheet", "work.md", "--approval", "never"])
+}
+
+/// covers: 13.4, 11.17
+#[test]
+fn a_form_with_two_required_values_is_answered_in_plain_lines() {
+    let (garden, run) = asking_for_two();
+    let mut terminal = at_terminal(garden.command(&[&run[..], &["--plain"]].concat()));
+    terminal.expect("Who waters what?").unwrap();
+    terminal.send_line("who: Ana").unwrap();
+    terminal.expect("The server still needs litres.").unwrap();
+    terminal.expect("Answer with the value of litres").unwrap();
+    // The same answer again leads to the same words.
+    for _ in 0..2 {
+        terminal.send_line("much").unwrap();
+        terminal.expect("is no number").unwrap();
+        terminal.expect("Who waters what?").unwrap();
+    }
+    terminal.send_line("litres: 30\\").unwrap();
+    terminal.send_line("who: Ben").unwrap();
+    let said = rest(&mut terminal);
+    assert_eq!(exit_code(terminal.get_process()), 0, "{said}");
+    assert!(last_prompt(&garden).contains("Ben brings 30 litres"));
+}
+
+/// covers: 13.4, 11.17
+#[test]
+fn a_form_with_two_required_values_is_answered_on_the_screen() {
+    let (garden, run) = asking_for_two();
+    let mut screen = OnScreen::start(garden.command(&run), 100, 30);
+    screen.until(&["Who waters what?", "r answer"]);
+    screen.press("r");
+    screen.until(&["Your answer (Ctrl-J: new line):"]);
+    screen.press("who: Ana\nlitres: 0\r");
+    screen.until(&["This answer can't be used", "Who waters what?", "r answer"]);
+    screen.press("r");
+    screen.until(&["Your answer"]);
+    screen.press("who: Ana\nlitres: 20\r");
+    screen.until(&["It came.", "f follow up"]);
+    screen.press("q");
+    assert_eq!(screen.end().1, 0);
+    assert!(last_prompt(&garden).contains("Ana brings 20 litres"));
 }
 
 /// covers: 13.4

@@ -104,6 +104,7 @@ fn a_program_starts_runs_and_approves_only_with_the_right_to() {
     let mut program = Program::of(&garden, &["mcp"]);
     let tools = program.ask("tools/list", json!({}))["tools"].clone();
     assert_eq!(tools.as_array().unwrap().len(), 11, "{tools}");
+    assert!(!tools.to_string().contains("\"format\""), "clients warn about formats that are not standard: {tools}");
     let begun = program.call("run", json!({"request": "Note the level of the water in level.md."}));
     let run = begun["structuredContent"]["run"].as_str().unwrap_or_else(|| panic!("{begun}")).to_owned();
     let status = program.settled(&run);

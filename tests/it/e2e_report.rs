@@ -56,6 +56,41 @@ fn a_report_tells_what_was_asked_answered_changed_and_paid() {
     assert_eq!(printed, garden.read("out.md"));
 }
 
+/// A garden whose only task has this result.
+fn answered(result: &str) -> TestProject {
+    let garden = TestProject::scripted(&format!("[[rule]]\nphase = 'execute'\ntext = '''\n{result}'''\n"));
+    garden.write("work.md", "## Goals / summary\nTry.\n## Tasks\n### Task section 1\n- **Name** Look\n- **What is needed** The level.\n- **References** [Water](water.md)\n- **Expected output** A level.\n");
+    garden
+}
+
+const LOOK: &[&str] = &["run", "--sheet", "work.md", "--set", "iterate=never"];
+
+/// covers: 2.15
+#[test]
+fn an_open_fence_in_a_result_ends_with_it() {
+    let garden = answered("## Result summary\n```text\nthe barrel is dry\n");
+    let ended = garden.expect(0, LOOK);
+    assert!(!ended.err.contains("Whole result"), "{}", ended.err);
+    garden.expect(0, &["report", "-o", "out.md"]);
+    let text = garden.read("out.md");
+    assert!(text.contains("```text\nthe barrel is dry\n```\n"), "{text}");
+}
+
+/// covers: 2.15
+#[test]
+fn the_whole_result_is_named_if_the_answer_is_only_its_summary() {
+    let garden = answered(
+        "## Result summary\nSee below.\n\n## Findings\nThe barrel behind the shed is dry, and the other one leaks at its foot.\n",
+    );
+    let ended = garden.expect(0, LOOK);
+    assert_eq!(ended.out, "See below.\n");
+    let told = ended.err.lines().find_map(|line| line.strip_prefix("Whole result: callsheet ")).expect(&ended.err);
+    let words: Vec<&str> = told.split(' ').collect();
+    assert!(garden.expect(0, &words).out.contains("leaks at its foot"), "{told}");
+    assert!(garden.run_file("report.md").contains("See below.\n\nWhole result: tasks/look.md\n"));
+    assert!(garden.run_file("tasks/look.md").contains("leaks at its foot"));
+}
+
 /// One clock and one price for every view of a run.
 #[test]
 fn what_a_run_cost_is_the_same_everywhere() {

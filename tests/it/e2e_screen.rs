@@ -206,7 +206,7 @@ fn a_question_is_answered_on_the_screen() {
     let mut screen = OnScreen::start(garden.command(&["run", "water the bed", "--skill", "ask_first"]), 80, 24);
     screen.until(&["Which bed do you mean?", "r answer"]);
     screen.press("r");
-    screen.until(&["Your answer:"]);
+    screen.until(&["Your answer (Ctrl-J"]);
     screen.press("the fourth\r");
     let said = screen.until(&["Bed 4 it is.", "f follow up"]);
     screen.press("q");

@@ -8,10 +8,9 @@ use std::time::Instant;
 use agent_client_protocol::v1::schema::{
     ContentBlock, CreateElicitationResponse, RequestPermissionResponse, StopReason,
 };
-use callsheet_app::{Cursor, Order, RunCommand, RunControl, Stage, settled};
+use callsheet_app::{Cursor, Order, Question, RunCommand, RunControl, Stage, settled};
 use callsheet_core::nouns::BlobId;
 use callsheet_core::record::{AnsweredBy, FileChange, Gate};
-use callsheet_runtime::ports::AskingCall;
 
 use crate::commands::{Asked, read};
 use crate::editor::{Answered, Asking, Editor};
@@ -33,7 +32,7 @@ struct Turn<'a> {
     /// Gates that were answered, or that the person left open. They are not asked about again in this turn.
     settled: Vec<Gate>,
     /// Questions that were answered, or that the person left open.
-    replied: Vec<AskingCall>,
+    replied: Vec<Question>,
     /// What the person is asked now.
     asking: Option<Shown>,
     /// How much of the run had been recorded when the process was started.
@@ -54,7 +53,7 @@ enum Shown {
     /// Which hunks of a gate's change to keep.
     Hunks(Box<Shows>, Asking<CreateElicitationResponse>),
     /// To answer the question of a task.
-    Question(AskingCall, Asking<CreateElicitationResponse>),
+    Question(Question, Asking<CreateElicitationResponse>),
 }
 
 impl Shown {
@@ -71,7 +70,7 @@ enum Step {
     /// Start this work in a process.
     Start(Work),
     /// Answer a question.
-    Reply(AskingCall, String),
+    Reply(Question, String),
     /// Watch the run, which is in progress or waits. Resume it if no process drives it.
     Watch,
 }
@@ -130,8 +129,9 @@ impl Turn<'_> {
                 }
                 return ended;
             }
-            Step::Reply(to, text) => {
-                self.replied.push(to.clone());
+            Step::Reply(question, text) => {
+                let to = question.asking.clone();
+                self.replied.push(question);
                 self.order(RunCommand::Reply { to, text }, None)?;
                 self.resume_if_rests()?;
             }
@@ -179,7 +179,7 @@ impl Turn<'_> {
             Asked::Template { .. } => Err(format!("run {run} has not ended: send /resume, or stop it first")),
             Asked::Text(text) if has_ended => Ok(Step::Start(Work::FollowUp { run: run.clone(), name: name(), text })),
             Asked::Text(text) => match view.questions().into_iter().next() {
-                Some(question) => Ok(Step::Reply(question.asking, text)),
+                Some(question) => Ok(Step::Reply(question, text)),
                 None => {
                     not_used();
                     Ok(Step::Watch)
@@ -380,10 +380,10 @@ impl Turn<'_> {
     /// Asks for the answer to the next open question, if the editor shows forms.
     fn ask_question(&mut self) {
         let Some((_, teller)) = &self.begun.work.run else { return };
-        let open = teller.view.questions().into_iter().find(|open| !self.replied.contains(&open.asking));
+        let open = teller.view.questions().into_iter().find(|open| !self.replied.contains(open));
         if let Some(open) = open.filter(|_| self.editor.shows_forms()) {
             let asking = self.editor.fill(question(&open));
-            self.asking = Some(Shown::Question(open.asking, asking));
+            self.asking = Some(Shown::Question(open, asking));
         }
     }
 
@@ -412,19 +412,18 @@ impl Turn<'_> {
                     self.decide(*shows, command);
                 }
             },
-            Shown::Question(call, asking) if questions.iter().any(|open| open.asking == call) => {
-                match asking.answered() {
-                    Answered::NotYet => self.asking = Some(Shown::Question(call, asking)),
-                    Answered::Never => self.replied.push(call),
-                    Answered::Yes(response) => {
-                        self.replied.push(call.clone());
-                        if let Some(text) = answer(&response) {
-                            self.order(RunCommand::Reply { to: call, text }, None)?;
-                            self.resume_if_rests()?;
-                        }
+            Shown::Question(question, asking) if questions.contains(&question) => match asking.answered() {
+                Answered::NotYet => self.asking = Some(Shown::Question(question, asking)),
+                Answered::Never => self.replied.push(question),
+                Answered::Yes(response) => {
+                    let to = question.asking.clone();
+                    self.replied.push(question);
+                    if let Some(text) = answer(&response) {
+                        self.order(RunCommand::Reply { to, text }, None)?;
+                        self.resume_if_rests()?;
                     }
                 }
-            }
+            },
             over => over.withdraw(),
         }
         Ok(())

@@ -4,17 +4,19 @@ use callsheet_core::visible::{visible, visible_line};
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction};
 use serde_json::{Map, Value};
 
-use crate::limits::{FIELDS, TOLD};
+use crate::limits::{FIELDS, QUESTIONS, TOLD};
 
 /// The answer that gives the server nothing.
 const DECLINE: &str = "decline";
 
-/// A question of a server.
+/// A question of a server. Values that were given are kept, so that a person can give them one by one.
 #[derive(Clone, Debug)]
 pub(crate) struct Form {
     message: String,
-    schema: Value,
     fields: Vec<Field>,
+    given: Map<String, Value>,
+    /// How many answers could not be used.
+    refused: usize,
 }
 
 /// A value that the server wants.
@@ -24,6 +26,8 @@ struct Field {
     kind: Kind,
     about: String,
     is_required: bool,
+    /// Its schema.
+    declared: Value,
 }
 
 /// The type of a value.
@@ -53,57 +57,90 @@ impl Form {
             about: cut(text(&declared, "description").or(text(&declared, "title")).unwrap_or_default()),
             is_required: required.iter().any(|one| *one == name),
             name,
+            declared,
         };
         let fields = properties.into_iter().map(field).collect();
-        Some(Self { message: cut(&message), schema, fields })
+        Some(Self { message: cut(&message), fields, given: Map::new(), refused: 0 })
     }
 
-    /// The question for a person. `wrong` says why the last answer did not do.
+    /// The question for a person. `wrong` says why the last answer did not do, as a sentence.
     pub(crate) fn question(&self, server: &str, wrong: Option<&str>) -> String {
-        let mut lines: Vec<String> =
-            wrong.map(|why| format!("This answer can't be used: {why}.")).into_iter().collect();
+        let mut lines: Vec<String> = wrong.map(str::to_owned).into_iter().collect();
         lines.push(format!("The server {} asks: {}", visible_line(server), visible(&self.message)));
-        lines.extend(self.fields.iter().map(Field::line));
-        lines.push(match self.fields.as_slice() {
-            [] => format!("Answer `yes` to agree, or `{DECLINE}`."),
-            [_] => format!("Answer with the value, or `{DECLINE}` to give nothing."),
+        lines.extend(self.fields.iter().map(|field| {
+            let given = if self.given.contains_key(&field.name) { " (given)" } else { "" };
+            format!("{}{given}", field.line())
+        }));
+        lines.push(match (self.fields.as_slice(), self.only_open()) {
+            ([], _) => format!("Answer `yes` to agree, or `{DECLINE}`."),
+            ([_], _) => format!("Answer with the value, or `{DECLINE}` to give nothing."),
+            (_, Some(field)) => {
+                format!("Answer with the value of {}, or `{DECLINE}` to give nothing.", visible_line(&field.name))
+            }
             _ => format!("Answer with a line `name: value` for each, or `{DECLINE}` to give nothing."),
         });
         lines.push("The answer goes to the server and is recorded: give no password and no key.".to_owned());
         lines.join("\n")
     }
 
+    /// The values that are required and not given.
+    fn open(&self) -> impl Iterator<Item = &Field> {
+        self.fields.iter().filter(|field| field.is_required && !self.given.contains_key(&field.name))
+    }
+
+    /// The last value that is open after others were given. An answer without a name gives it.
+    fn only_open(&self) -> Option<&Field> {
+        let mut open = self.open().filter(|_| !self.given.is_empty());
+        open.next().filter(|_| open.next().is_none())
+    }
+
     /// What the server gets for an answer. `None` means that nobody is there.
     ///
     /// # Errors
-    /// What is wrong with the answer.
-    pub(crate) fn result(&self, answer: Option<&str>) -> Result<ElicitResult, String> {
+    /// What is wrong with the answer, or what is missing, as a sentence.
+    pub(crate) fn result(&mut self, answer: Option<&str>) -> Result<ElicitResult, String> {
         let answer = answer.map(str::trim).filter(|answer| !answer.eq_ignore_ascii_case(DECLINE));
         let Some(answer) = answer else { return Ok(ElicitResult::new(ElicitationAction::Decline)) };
-        let mut values = Map::new();
-        for (field, text) in self.parts(answer)? {
-            values.insert(field.name.clone(), field.value(text)?);
+        match self.values(answer) {
+            Ok(values) => self.given.extend(values),
+            // A program may give the same answer again and again.
+            Err(_) if self.refused >= QUESTIONS => return Ok(ElicitResult::new(ElicitationAction::Decline)),
+            Err(why) => {
+                self.refused += 1;
+                return Err(format!("This answer can't be used: {why}."));
+            }
         }
-        if let Some(missing) = self.fields.iter().find(|field| field.is_required && !values.contains_key(&field.name)) {
-            return Err(format!("it gives no {}", visible_line(&missing.name)));
+        let missing: Vec<String> = self.open().map(|field| visible_line(&field.name)).collect();
+        if !missing.is_empty() {
+            return Err(format!("The server still needs {}.", missing.join(", ")));
         }
-        let values = Value::Object(values);
-        let validator = jsonschema::validator_for(&self.schema).map_err(|error| visible_line(&error.to_string()))?;
-        validator.validate(&values).map_err(|error| visible_line(&error.to_string()))?;
-        Ok(ElicitResult::new(ElicitationAction::Accept).with_content(values))
+        Ok(ElicitResult::new(ElicitationAction::Accept).with_content(Value::Object(self.given.clone())))
+    }
+
+    fn values(&self, answer: &str) -> Result<Vec<(String, Value)>, String> {
+        let parts = self.parts(answer)?.into_iter();
+        parts.map(|(field, text)| Ok((field.name.clone(), field.value(text)?))).collect()
     }
 
     /// The parts of an answer, each with its field.
     fn parts<'a>(&self, answer: &'a str) -> Result<Vec<(&Field, &'a str)>, String> {
+        let named = |line: &'a str| {
+            let (name, value) = line.split_once(':')?;
+            let is_it = |field: &&Field| field.name.eq_ignore_ascii_case(name.trim());
+            Some((self.fields.iter().find(is_it)?, value.trim()))
+        };
         if let [field] = self.fields.as_slice() {
-            let named = answer.split_once(':').filter(|(name, _)| name.trim().eq_ignore_ascii_case(&field.name));
-            return Ok(vec![(field, named.map_or(answer, |(_, value)| value.trim()))]);
+            return Ok(vec![(field, named(answer).map_or(answer, |(_, value)| value))]);
+        }
+        if let Some(field) = self.only_open().filter(|_| answer.lines().all(|line| named(line).is_none())) {
+            return Ok(vec![(field, answer)]);
         }
         let part = |line: &'a str| {
-            let (name, value) = line.split_once(':').ok_or_else(|| format!("`{line}` is no line `name: value`"))?;
-            let is_it = |field: &&Field| field.name.eq_ignore_ascii_case(name.trim());
-            let field = self.fields.iter().find(is_it).ok_or_else(|| format!("nothing is called `{}`", name.trim()))?;
-            Ok((field, value.trim()))
+            let unnamed = || match line.split_once(':') {
+                Some((name, _)) => format!("nothing is called `{}`", name.trim()),
+                None => format!("`{line}` is no line `name: value`"),
+            };
+            named(line).ok_or_else(unnamed)
         };
         let lines = answer.lines().filter(|line| !line.trim().is_empty() && !self.fields.is_empty());
         lines.map(part).collect()
@@ -125,7 +162,18 @@ impl Field {
         format!("- {} ({kind}{optional}){about}", visible_line(&self.name))
     }
 
+    /// The value that a text gives.
+    ///
+    /// # Errors
+    /// Why the text gives none, as a clause.
     fn value(&self, text: &str) -> Result<Value, String> {
+        let value = self.read(text)?;
+        let validator = jsonschema::validator_for(&self.declared).map_err(|error| visible_line(&error.to_string()))?;
+        validator.validate(&value).map_err(|error| visible_line(&error.to_string()))?;
+        Ok(value)
+    }
+
+    fn read(&self, text: &str) -> Result<Value, String> {
         let name = visible_line(&self.name);
         let no = |what: &str| format!("`{text}` is {what}, which {name} must be");
         match &self.kind {
@@ -206,7 +254,7 @@ mod tests {
     }
 
     fn check(form: &Form, answer: &str, expected: Result<Value, &str>) {
-        let given = form.result(Some(answer));
+        let given = form.clone().result(Some(answer));
         match expected {
             Ok(content) => assert_eq!(given.unwrap().content, Some(content), "{answer}"),
             Err(why) => assert!(given.as_ref().is_err_and(|error| error.contains(why)), "{answer}: {given:?}"),
@@ -230,17 +278,29 @@ mod tests {
             json!({"type": "string", "oneOf": [{"const": "n", "title": "North"}, {"const": "s", "title": "South"}]});
         let form = form(json!({"bed": bed, "wet": {"type": "boolean"}, "note": {"type": "string"}}), &["bed"]);
         check(&form, "Bed: north\n\nwet: no", Ok(json!({"bed": "n", "wet": false})));
-        check(&form, "wet: yes", Err("gives no bed"));
+        check(&form, "wet: yes", Err("The server still needs bed."));
         check(&form, "bed: east", Err("none of the values"));
         check(&form, "roof: red", Err("nothing is called `roof`"));
-        assert!(
-            form.question("shed", Some("it gives no bed")).starts_with("This answer can't be used: it gives no bed.")
-        );
+    }
+
+    #[test]
+    fn values_are_given_one_by_one() {
+        let mut form = form(json!({"a": {"type": "string"}, "b": {"type": "integer", "minimum": 1}}), &["a", "b"]);
+        assert!(form.question("shed", None).contains("Answer with a line `name: value` for each"));
+        assert_eq!(form.result(Some("a: x: y")).unwrap_err(), "The server still needs b.");
+        let asked = form.question("shed", Some("The server still needs b."));
+        assert!(asked.starts_with("The server still needs b.\nThe server shed asks: Where?\n- a (text) (given)\n"));
+        assert!(asked.contains("Answer with the value of b"), "{asked}");
+        let wrong = form.result(Some("0")).unwrap_err();
+        assert!(wrong.starts_with("This answer can't be used: 0 is less than the minimum"), "{wrong}");
+        check(&form, "b: 4\na: z", Ok(json!({"a": "z", "b": 4})));
+        check(&form, "decline: it", Err("no number"));
+        assert_eq!(form.result(Some("4")).unwrap().content, Some(json!({"a": "x: y", "b": 4})));
     }
 
     #[test]
     fn nothing_is_given_without_a_person_or_against_their_will() {
-        let form = form(json!({"bed": {"type": "string"}}), &[]);
+        let mut form = form(json!({"bed": {"type": "string"}}), &[]);
         for answer in [None, Some("Decline")] {
             let given = form.result(answer).unwrap();
             assert_eq!((given.action, given.content), (ElicitationAction::Decline, None));

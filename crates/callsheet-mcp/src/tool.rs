@@ -61,7 +61,7 @@ impl Held {
 
 #[async_trait]
 impl HeldCall for Held {
-    async fn go_on(self: Box<Self>, answer: Option<&str>, context: &ToolContext) -> Result<ToolOutcome, ToolFault> {
+    async fn go_on(mut self: Box<Self>, answer: Option<&str>, context: &ToolContext) -> Result<ToolOutcome, ToolFault> {
         let result = match self.form.result(answer) {
             Ok(result) => result,
             Err(wrong) => return Ok(self.asks(Some(&wrong))),

@@ -2,8 +2,9 @@
 //! result of each check of a task's changes.
 
 use std::collections::BTreeMap;
+use std::path::{Component, Path};
 
-use callsheet_app::{Folded, RunControl, RunView, State};
+use callsheet_app::{Folded, RunControl, RunView, State, TaskRun, run_folder};
 use callsheet_core::events::{self, Event, LogEntry};
 use callsheet_core::nouns::Slug;
 use callsheet_core::record::{CheckEnd, CheckReport};
@@ -26,7 +27,7 @@ struct Case {
     rule: &'static str,
     name: String,
     seconds: f64,
-    /// Files that its task changed.
+    /// Files of the project that it is about.
     files: Vec<String>,
     verdict: Verdict,
 }
@@ -42,15 +43,19 @@ fn cases(runs: &dyn RunControl, driven: bool, run: &RunView, entries: &[LogEntry
             (_, Some(line)) => Verdict::Failed(line.clone(), String::new()),
             _ => Verdict::Skipped(state.as_str()),
         };
-        let files = task.changed_files().into_iter().map(|file| file.to_string()).collect();
+        let files = changed(task);
         let seconds = std::time::Duration::from_millis(task.clock.spent_ms(run.about().now_ms)).as_secs_f64();
         Case { rule: "task-failed", name: task.task.slug.to_string(), seconds, files, verdict }
     });
-    tasks.chain(checks(runs, entries)).collect()
+    tasks.chain(checks(runs, run, entries)).collect()
+}
+
+fn changed(task: &TaskRun) -> Vec<String> {
+    task.changed_files().into_iter().map(str::to_owned).collect()
 }
 
 /// The last result of each check of each task.
-fn checks(runs: &dyn RunControl, entries: &[LogEntry]) -> Vec<Case> {
+fn checks(runs: &dyn RunControl, run: &RunView, entries: &[LogEntry]) -> Vec<Case> {
     let mut last: BTreeMap<(&Slug, &str), &CheckReport> = BTreeMap::new();
     for entry in entries {
         if let Event::ChangesChecked(events::ChangesChecked { task, check, .. }) = &entry.event {
@@ -66,7 +71,8 @@ fn checks(runs: &dyn RunControl, entries: &[LogEntry]) -> Vec<Case> {
             CheckEnd::NotRun => failed("could not be started"),
         };
         let seconds = std::time::Duration::from_millis(check.ms).as_secs_f64();
-        Case { rule: "check-failed", name: format!("{task}: {name}"), seconds, files: Vec::new(), verdict }
+        let files = run.task(task).map(changed).unwrap_or_default();
+        Case { rule: "check-failed", name: format!("{task}: {name}"), seconds, files, verdict }
     };
     last.into_iter().map(case).collect()
 }
@@ -111,18 +117,28 @@ fn uri(path: &str) -> String {
     path.bytes().map(part).collect()
 }
 
+/// The file of a finding whose task changed none: the template of the run, if it is a file of the project, or else the
+/// sheet of the run. Code scanning rejects a finding without a place.
+fn file_of_run(found: &RunSummary, run: &RunView) -> String {
+    let is_inside = |file: &&str| Path::new(file).components().all(|part| matches!(part, Component::Normal(_)));
+    let template = run.template_file().filter(is_inside).map(str::to_owned);
+    template.unwrap_or_else(|| format!("{}sheet.md", run_folder(&found.run)))
+}
+
 /// What failed in a run as SARIF 2.1.0.
 pub fn sarif(runs: &dyn RunControl, found: &RunSummary, Folded { run, entries, .. }: &Folded) -> Shown {
     let cases = cases(runs, found.owner.is_some(), run, entries);
+    let own = [file_of_run(found, run)];
     let finding = |case: &Case| {
         let Verdict::Failed(why, more) = &case.verdict else { return None };
         let place = |file: &String| json!({ "physicalLocation": { "artifactLocation": { "uri": uri(file) } } });
         let text = if more.is_empty() { why.clone() } else { format!("{why}\n{more}") };
+        let files = if case.files.is_empty() { own.as_slice() } else { case.files.as_slice() };
         Some(json!({
             "ruleId": case.rule,
             "level": "error",
-            "message": { "text": text },
-            "locations": case.files.iter().map(place).collect::<Vec<Value>>(),
+            "message": { "text": Shown::text(&text).into_string() },
+            "locations": files.iter().map(place).collect::<Vec<Value>>(),
             "partialFingerprints": { "case/v1": case.name },
         }))
     };

@@ -98,6 +98,7 @@ fn one(source: &Source<'_>, task: &TaskRun) -> Markup {
                 @if let Some(line) = unsupported_line(result.unsupported.iter().map(String::as_str)) {
                     p.warning { "Warning: " (shown(&line)) }
                 }
+                @if result.says_more() { p.meta { "Whole result: " code { "tasks/" (shown(task.task.slug.as_str())) ".md" } } }
                 @for detail in &result.details { p.meta { "File: " code { (shown(&detail.filename)) } } }
             }
             @for review in task.reviews() { p.note { (shown(&review_words(review))) } }

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use callsheet_app::{Cursor, LocalRuns, Order, Refusal, RunCommand, RunControl, RunView};
+use callsheet_app::{Cursor, LocalRuns, Order, Question, Refusal, RunCommand, RunControl, RunView};
 use callsheet_core::nouns::RunId;
 use callsheet_core::record::AnsweredBy;
-use callsheet_runtime::ports::{AskingCall, Attendance, GateView, Observer, Signal};
+use callsheet_runtime::ports::{Attendance, GateView, Observer, Signal};
 use tokio::sync::watch;
 
 /// What an [`Approver`] decides.
@@ -142,11 +142,11 @@ pub(crate) struct Asking {
 #[derive(Default)]
 struct Asked {
     gates: BTreeSet<u32>,
-    questions: Vec<AskingCall>,
+    questions: Vec<Question>,
     /// The gates among them that nobody decided.
     gates_left: BTreeSet<u32>,
     /// The questions among them that nobody answered.
-    questions_left: Vec<AskingCall>,
+    questions_left: Vec<Question>,
 }
 
 impl Asking {
@@ -185,19 +185,19 @@ impl Asking {
             }
         }
         for question in &questions {
-            if asked.questions.contains(&question.asking) {
+            if asked.questions.contains(question) {
                 continue;
             }
-            asked.questions.push(question.asking.clone());
+            asked.questions.push(question.clone());
             let answer = self.approver.answer(&question.task, &question.text).await;
             let reply = answer.map(|text| RunCommand::Reply { to: question.asking.clone(), text });
             if !self.order(reply, view.cursor()).await {
-                asked.questions_left.push(question.asking.clone());
+                asked.questions_left.push(question.clone());
             }
         }
         let open = gates.len() + questions.len();
         let is_left = gates.iter().all(|gate| asked.gates_left.contains(&gate.gate.n))
-            && questions.iter().all(|question| asked.questions_left.contains(&question.asking));
+            && questions.iter().all(|question| asked.questions_left.contains(question));
         if open > 0 && is_left {
             self.leave(view.cursor().0);
         }

@@ -232,7 +232,7 @@ impl Shell {
     /// Records limits that are nearly used up, as a driver does.
     fn tell_of_limits(&mut self) -> Turn {
         for near in self.writer.run().limits_near() {
-            let limit = near.limit.name().to_owned();
+            let limit = near.name.to_owned();
             let _ = self.append(events::LimitNear { task: near.task, limit, used: near.used, max: near.max }.into())?;
         }
         Ok(())

@@ -253,6 +253,10 @@ impl App {
     }
 
     fn note(&mut self, event: &Event) {
+        // The same call may ask again, before the board is rebuilt.
+        if let Some(ended) = event.ends() {
+            self.sent.remove(&ended);
+        }
         match event {
             Event::ReplyReceived(events::ReplyReceived { key, .. })
             | Event::CallFailed(events::CallFailed { key, .. }) => drop(self.streams.remove(key)),

@@ -81,7 +81,7 @@ fn label(purpose: &Purpose, cells: usize) -> String {
         Purpose::Raise(one) => return cut(&limits::question(one), cells * 4 / 5),
         Purpose::Refuse(..) => " Why not? (⏎ no reason) ",
         Purpose::RefuseHunks(_) => " Why not all of it? (⏎ no reason) ",
-        Purpose::Reply(_) => " Your answer: ",
+        Purpose::Reply(_) => " Your answer (Ctrl-J: new line): ",
         Purpose::Search => " Search: ",
         Purpose::FollowUp => " What next? ",
     };

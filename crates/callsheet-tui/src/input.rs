@@ -1,14 +1,14 @@
-//! A line that a person types.
+//! A text that a person types, usually of one line.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::text;
 
-/// The largest number of characters in a typed line.
+/// The largest number of bytes in a typed text.
 const LONGEST: usize = 8_000;
 
-/// A line with a cursor.
+/// A text with a cursor.
 #[derive(Default)]
 pub struct Input {
     before: String,
@@ -38,12 +38,12 @@ impl Input {
         format!("{}{}", self.before, self.after)
     }
 
-    /// Inserts text at the cursor. Line breaks become blanks, and invisible characters are dropped.
+    /// Inserts text at the cursor. Tabs become blanks, and invisible characters are dropped.
     pub fn insert(&mut self, text: &str) {
         let room = LONGEST.saturating_sub(self.before.len() + self.after.len());
-        let seen = text.chars().map(|c| if matches!(c, '\n' | '\r' | '\t') { ' ' } else { c });
+        let text = text.replace("\r\n", "\n").replace('\r', "\n").replace('\t', " ");
         let mut put = 0;
-        for c in seen.filter(|c| !c.is_control()) {
+        for c in text.chars().filter(|c| *c == '\n' || !c.is_control()) {
             put += c.len_utf8();
             if put > room {
                 return;
@@ -55,7 +55,10 @@ impl Input {
     /// Handles a key.
     pub fn key(&mut self, key: KeyEvent) -> Typed {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        let alt = key.modifiers.contains(KeyModifiers::ALT);
         match key.code {
+            KeyCode::Enter if alt => self.insert("\n"),
+            KeyCode::Char('j') if control => self.insert("\n"),
             KeyCode::Enter => return Typed::Done,
             KeyCode::Esc => return Typed::Left,
             KeyCode::Char('u') if control => self.before.clear(),
@@ -63,7 +66,7 @@ impl Input {
             KeyCode::Char('w') if control => self.word_back(),
             KeyCode::Char('a') if control => self.home(),
             KeyCode::Char('e') if control => self.end(),
-            KeyCode::Char(c) if !control && !key.modifiers.contains(KeyModifiers::ALT) => {
+            KeyCode::Char(c) if !control && !alt => {
                 self.insert(c.encode_utf8(&mut [0; 4]));
             }
             KeyCode::Backspace => drop(self.last()),
@@ -92,7 +95,7 @@ impl Input {
     }
 
     fn word_back(&mut self) {
-        let kept = self.before.trim_end().rfind(' ').map_or(0, |at| at + 1);
+        let kept = self.before.trim_end().rfind([' ', '\n']).map_or(0, |at| at + 1);
         self.before.truncate(kept);
     }
 
@@ -109,9 +112,11 @@ impl Input {
         std::mem::replace(&mut self.after, rest)
     }
 
-    /// The visible part of the line in so many cells, and the cell of the cursor.
+    /// The visible part of the text in so many cells of one line, and the cell of the cursor. A mark stands for a line
+    /// break.
     pub fn window(&self, cells: usize) -> (String, usize) {
-        let (before, after) = (text::clean(&self.before), text::clean(&self.after));
+        let shown = |part: &str| text::clean(&part.replace('\n', "⏎"));
+        let (before, after) = (shown(&self.before), shown(&self.after));
         let mut used = 0;
         let mut kept: Vec<&str> = Vec::new();
         for part in before.graphemes(true).rev() {
@@ -146,8 +151,19 @@ mod tests {
         input.key(KeyEvent::new(KeyCode::Char('w'), KeyModifiers::CONTROL));
         assert_eq!(input.text(), "wrong ");
         press(&mut input, KeyCode::Home);
-        input.insert("a\nb\u{1b}[2J");
+        input.insert("a\tb\u{1b}[2J");
         assert_eq!(input.text(), "a b[2Jwrong ");
+    }
+
+    #[test]
+    fn a_line_break_is_inserted_by_a_key_and_stays_in_what_is_pasted() {
+        let mut input = Input::with("a: x");
+        input.key(KeyEvent::new(KeyCode::Char('j'), KeyModifiers::CONTROL));
+        input.insert("b: y\r\nc: z\r");
+        input.key(KeyEvent::new(KeyCode::Enter, KeyModifiers::ALT));
+        assert_eq!(input.text(), "a: x\nb: y\nc: z\n\n");
+        assert_eq!(input.window(40).0, "a: x⏎b: y⏎c: z⏎⏎");
+        assert!(matches!(input.key(KeyEvent::from(KeyCode::Enter)), Typed::Done));
     }
 
     #[test]

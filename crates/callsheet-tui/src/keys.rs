@@ -165,7 +165,7 @@ fn said(app: &mut App, viewer: &Viewer, purpose: Purpose, words: String) -> Next
         Purpose::Reply(ask) => {
             if let EffectKey::Question { task, run, call } = &ask.key {
                 let to = AskingCall { task: task.clone(), run: run.clone(), call: call.clone() };
-                send(app, viewer, &ask, RunCommand::Reply { to, text: words });
+                send(app, viewer, &ask, RunCommand::Reply { to, text: words.trim().to_owned() });
             }
         }
     }

@@ -22,8 +22,8 @@ pub fn ask(app: &mut App) {
 
 /// The question while the bound is typed.
 pub fn question(one: &LimitUse) -> String {
-    let name = one.limit.name();
-    format!(" Raise the {}. To how many {}? ", limit_words(None, name, one.used, one.max), limit_unit(name))
+    let unit = limit_unit(one.limit.name());
+    format!(" Raise the {}. To how many {unit}? ", limit_words(None, one.name, one.used, one.max))
 }
 
 /// Sends the new bound to the run.

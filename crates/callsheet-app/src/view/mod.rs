@@ -19,7 +19,7 @@ use callsheet_core::template::TaskError;
 use callsheet_core::template::TaskResult;
 use callsheet_core::view::{self, Board, Summary};
 use callsheet_runtime::driver::{edited_trees, only_asks};
-use callsheet_runtime::effects::{open_gates, open_questions};
+use callsheet_runtime::effects::{OpenQuestion, open_gates, open_questions};
 use callsheet_runtime::ports::{AskingCall, Observer, Signal};
 use callsheet_runtime::templates::TemplateCatalog;
 use serde::{Deserialize, Serialize};
@@ -41,7 +41,8 @@ pub use of_tree::FailedParts;
 #[serde(transparent)]
 pub struct Cursor(pub u64);
 
-/// An open question.
+/// An open question. Two questions of one call differ, even if they have the same words.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
     /// The name of the task that asks. A person uses it to say which question they answer.
     pub task: String,
@@ -49,6 +50,8 @@ pub struct Question {
     pub text: String,
     /// The call that asks.
     pub asking: AskingCall,
+    /// How many questions of the call were answered or declined before.
+    pub earlier: u32,
 }
 
 /// A run after the part of its log that was read.
@@ -256,9 +259,17 @@ impl RunView {
 
     /// The open questions.
     pub fn questions(&self) -> Vec<Question> {
-        let open = open_questions(&self.run);
-        open.map(|open| Question { task: open.asking.task.to_string(), text: open.question, asking: open.asking })
-            .collect()
+        let earlier = |AskingCall { task, run, call }: &AskingCall| {
+            let exec = self.run.task(task).and_then(|task| task.run(run));
+            exec.and_then(|exec| exec.call(call)).map_or(0, |call| call.answers)
+        };
+        let question = |open: OpenQuestion| Question {
+            task: open.asking.task.to_string(),
+            text: open.question,
+            earlier: earlier(&open.asking),
+            asking: open.asking,
+        };
+        open_questions(&self.run).map(question).collect()
     }
 
     /// The run as a board. `driven` means that a process drives it.
@@ -316,6 +327,11 @@ impl RunView {
     /// What happened to the requested files, in words.
     pub fn asked_files(&self) -> Vec<String> {
         view::asked_files_words(&self.run)
+    }
+
+    /// The changes on disk whose check did not pass, one line each.
+    pub fn failed_checks(&self) -> Vec<String> {
+        view::failed_checks(&self.run)
     }
 
     /// The tasks that were removed from the plan, one line each.

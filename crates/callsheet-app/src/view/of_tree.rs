@@ -34,6 +34,12 @@ impl RunView {
         callsheet_core::evaluate::result_of_run(&self.run, &|id| blob(id))
     }
 
+    /// The file of the template that is run, as shown to a person. `None` for any other run.
+    pub fn template_file(&self) -> Option<&str> {
+        let tree = self.run.operators().tree()?;
+        tree.templates.get(&tree.entry).map(|template| template.origin.file.as_str()).filter(|file| !file.is_empty())
+    }
+
     /// The warnings of all its tasks, without duplicates, each with the task.
     pub fn warnings_of_tree(&self, blob: &dyn Fn(&BlobId) -> Option<Vec<u8>>) -> Vec<String> {
         let mut seen = BTreeSet::new();

@@ -242,7 +242,7 @@ impl<'a> Evaluator<'a> {
         self.note_lookup(op, &mut result);
         for near in self.run.limit_uses_of(op).iter().filter(|one| one.is_near()) {
             // The exact share is left out, because for times it differs between runs.
-            result.notes.warn("limit_near", format!("most of {} ({}) is used up", near.limit.name(), near.max));
+            result.notes.warn("limit_near", format!("most of {} ({}) is used up", near.name, near.max));
         }
         result.notes.metrics = self.metrics(op);
         if let Some(error) = &mut result.error {

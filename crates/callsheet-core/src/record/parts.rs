@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::nouns::{BlobId, ExecutionId, Phase, RepeatClass, RunId, Slug, ToolEffect, ToolSpec};
+use crate::nouns::{BlobId, ExecutionId, Phase, RepeatClass, RunId, Slug, ToolEffect, ToolSpec, tokens};
 
 /// Number of a model call in its run, from 1, in the order replies were recorded.
 pub type CallNo = u32;
@@ -504,6 +504,16 @@ pub struct ResultParts {
     /// Quotations, names in code style and numbers in it that its prompt did not show (spec 3.14).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unsupported: Vec<String>,
+}
+
+/// Tokens of a document that are no more than the heading of its summary.
+const HEADING: u32 = 10;
+
+impl ResultParts {
+    /// Whether the document says more than the summary.
+    pub fn says_more(&self) -> bool {
+        self.document.is_some() && self.tokens > tokens(&self.summary).saturating_add(HEADING)
+    }
 }
 
 /// References that do not fit into one prompt together (spec 5.8, 10.1).

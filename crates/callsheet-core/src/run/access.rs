@@ -64,6 +64,8 @@ pub struct LimitUse {
     pub task: Option<Slug>,
     /// Which limit it is.
     pub limit: Limit,
+    /// The name by which a person sets it.
+    pub name: &'static str,
     /// How much is used, in the unit of the limit (seconds for times).
     pub used: f64,
     /// The maximum.

@@ -103,8 +103,8 @@ impl Changing<'_> {
         let revision = self.0.changes.revision();
         let set = key.set;
         if let Some(task) = self.0.tasks.get_mut(&key.task) {
-            let (run, refused) = (key.run.clone(), pending.refused.clone());
-            task.applied.push(AppliedSet { run, set, changes: changes.clone(), refused, reverted: false });
+            let (run, refused, check) = (key.run.clone(), pending.refused.clone(), pending.check.clone());
+            task.applied.push(AppliedSet { run, set, changes: changes.clone(), refused, check, reverted: false });
         }
         let Some(owner) = self.owner_mut(key) else { return };
         match pending.source.call() {

@@ -88,9 +88,11 @@ impl Executing<'_> {
         overdue.sort();
         overdue.dedup();
         for slug in &overdue {
+            let at_work = calls_at_work(run, slug).join(", ");
             Resume(run).settle_tools(slug);
             run.progress.notified_mut().note_reached(Limit::TaskTimeout);
-            let reason = "it ran out of time".to_owned();
+            let during = if at_work.is_empty() { at_work } else { format!(" while {at_work} ran") };
+            let reason = format!("it ran out of time{during}");
             let cause = Cause::Limit(Limit::TaskTimeout);
             TaskChange(run).fail(slug, Failure { reason, cause, ..Failure::default() });
         }
@@ -249,6 +251,20 @@ impl Executing<'_> {
             _ => false,
         })
     }
+}
+
+/// The tools whose calls the end of a task's time found at work: those that are in flight, and those that ended
+/// because of it.
+fn calls_at_work(run: &Run, slug: &Slug) -> Vec<String> {
+    let Some(task) = run.tasks.get(slug).filter(|task| !task.is_process()) else { return Vec::new() };
+    let calls = task.runs.iter().flat_map(|exec| exec.calls.iter().map(move |call| (exec, call)));
+    let at_work = calls.filter(|(exec, call)| {
+        let (task, run_of, call_id) = (slug.clone(), exec.id.clone(), call.call.id.clone());
+        let key = EffectKey::Tool { task, run: run_of, call: call_id };
+        call.timed_out || run.in_flight.contains(&key)
+    });
+    let names: BTreeSet<&str> = at_work.map(|(_, call)| call.call.name.as_str()).collect();
+    names.into_iter().map(str::to_owned).collect()
 }
 
 /// A failed call and the message of its tool.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::issue::Issue;
 use crate::nouns::{BlobId, ExecutionId, Picture, Reference, Slug, ToolCall};
-use crate::record::{CallKey, ChangeSet, RefusedPart, ResultParts};
+use crate::record::{CallKey, ChangeSet, CheckReport, RefusedPart, ResultParts};
 
 use super::attempts::Attempts;
 use super::failure::Failure;
@@ -246,11 +246,15 @@ pub struct ToolRun {
     pub timed_out: bool,
     /// The number of its tree, if it is a template call that has returned.
     pub mount: Option<usize>,
+    /// How many of its questions were answered or declined. A call may ask several in a row.
+    pub answers: u32,
 }
 
 impl ToolRun {
     pub(super) fn new(call: ToolCall) -> Self {
-        Self { call, state: ToolState::Queued, ms: 0, fault: None, pictures: Vec::new(), timed_out: false, mount: None }
+        let (ms, answers, timed_out) = (0, 0, false);
+        let (fault, pictures, mount) = (None, Vec::new(), None);
+        Self { call, state: ToolState::Queued, ms, fault, pictures, timed_out, mount, answers }
     }
 
     /// Whether the run's time was over before it ended. A resume settles it.
@@ -439,6 +443,8 @@ pub struct AppliedSet {
     pub changes: ChangeSet,
     /// The part that a person refused before.
     pub refused: Option<RefusedPart>,
+    /// The result of its check on a copy of the project, if it was checked.
+    pub check: Option<CheckReport>,
     /// Whether a person reverted it.
     pub reverted: bool,
 }

@@ -376,13 +376,15 @@ pub(super) fn turn(exec: &Execution) -> u32 {
 /// How much of each limit of the run is used.
 pub(super) fn uses(run: &Run) -> Vec<LimitUse> {
     let (limits, spent) = (&run.settings().limits, run.ledger.of_run());
-    let one = |limit, used, max| LimitUse { task: None, limit, used, max, threshold: limits.warning_threshold };
+    let threshold = limits.warning_threshold;
+    let one = |limit: Limit, used, max| LimitUse { task: None, limit, name: limit.name(), used, max, threshold };
     let mut uses = vec![one(Limit::MaxCalls, f64::from(spent.counted_calls()), f64::from(limits.max_calls))];
     if let Some(max) = limits.max_tokens {
         uses.push(one(Limit::MaxTokens, number(spent.tokens()), number(max)));
     }
     if let Some(max) = limits.cost_usd() {
-        uses.push(one(Limit::MaxCost, spent.cost_usd, max));
+        let name = if limits.is_held_by_day() { "day_cost_usd" } else { Limit::MaxCost.name() };
+        uses.push(LimitUse { name, ..one(Limit::MaxCost, spent.cost_usd, max) });
     }
     if let Some(max) = limits.run_timeout_seconds {
         uses.push(one(Limit::RunTimeout, number(run.busy_ms()) / 1_000.0, number(max)));
@@ -430,8 +432,8 @@ fn may_be(limit: &str, max: f64) -> bool {
 fn spending(run: &Run, task: &Slug, threshold: f64) -> Vec<LimitUse> {
     let Some((_, Account { holder, spent, .. })) = run.ledger.chain(Some(task)).next() else { return Vec::new() };
     let max = bounds(run, holder);
-    let one = |limit, used, max: Option<f64>| {
-        max.map(|max| LimitUse { task: Some(task.clone()), limit, used, max, threshold })
+    let one = |limit: Limit, used, max: Option<f64>| {
+        max.map(|max| LimitUse { task: Some(task.clone()), limit, name: limit.name(), used, max, threshold })
     };
     let uses = [
         one(Limit::TaskCalls, f64::from(spent.counted_calls()), max.calls.map(f64::from)),
@@ -450,7 +452,8 @@ pub(super) fn uses_around(run: &Run, task: &TaskRun) -> Vec<LimitUse> {
     let mut uses = spending(run, slug, 1.0);
     if let Some(max) = task.skill.as_ref().and_then(|skill| skill.limits.parallel).map(f64::from) {
         let used = count(task.runs.iter().filter(|run| run.attempts.admitted).count());
-        uses.push(LimitUse { task: Some(slug.clone()), limit: Limit::Parallel, used, max, threshold: 1.0 });
+        let limit = Limit::Parallel;
+        uses.push(LimitUse { task: Some(slug.clone()), limit, name: limit.name(), used, max, threshold: 1.0 });
     }
     uses
 }
@@ -461,8 +464,9 @@ pub(super) fn uses_of(run: &Run, op: &NodeInstance) -> Vec<LimitUse> {
     let limits = &node.limits;
     let threshold = limits.warning_threshold.unwrap_or(run.settings().limits.warning_threshold);
     let mut uses = spending(run, &op.id, threshold);
-    let mut put = |limit, used, max: Option<f64>| {
-        uses.extend(max.map(|max| LimitUse { task: Some(op.id.clone()), limit, used, max, threshold }));
+    let mut put = |limit: Limit, used, max: Option<f64>| {
+        let task = Some(op.id.clone());
+        uses.extend(max.map(|max| LimitUse { task, limit, name: limit.name(), used, max, threshold }));
     };
     let seconds = number(op.clock.spent_ms(run.clock.now())) / 1_000.0;
     put(Limit::TaskTimeout, seconds, limits.timeout_seconds.map(f64::from));

@@ -25,7 +25,7 @@ impl Notified {
     /// Whether a person was told of the limit with its current bound. A raised limit is reported again when the new
     /// bound is near.
     pub fn has_told(&self, one: &LimitUse) -> bool {
-        let key = (one.task.clone(), one.limit.name().to_owned());
+        let key = (one.task.clone(), one.name.to_owned());
         self.near.get(&key) == Some(&one.max)
     }
 

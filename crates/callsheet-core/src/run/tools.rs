@@ -85,6 +85,7 @@ impl ToolResults<'_> {
         self.0.in_flight.end(key);
         self.0.progress.stop_waiting();
         if let Some(tool) = self.0.tool_mut(task, run, call) {
+            tool.answers = tool.answers.saturating_add(1);
             match (&tool.state, answer) {
                 (ToolState::Asking { midway: true, .. }, answer) => tool.state = ToolState::Answered(answer),
                 (_, PersonAnswer::Given(output)) => tool.state = ToolState::Done(ToolOutput::Answered(output)),

@@ -18,7 +18,9 @@ pub use board::{Board, state_mark};
 pub use diff::{DiffKind, DiffLine, DiffReader, diff_counts, diff_lines};
 pub use limits::{limit_unit, most_used_limit, pressing_limit};
 pub use moments::{civil, outcome_words};
-pub use report::{CALLS_FAILED, asked_files_words, outcome_word, problem_line, removals, report, review_words};
+pub use report::{
+    CALLS_FAILED, asked_files_words, failed_checks, outcome_word, problem_line, removals, report, review_words,
+};
 pub use summary::Summary;
 pub use timeline::{Bar, BarKind, own_failure, timeline};
 pub use times::{time_parts, time_words};

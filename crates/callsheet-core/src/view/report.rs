@@ -1,11 +1,13 @@
 //! The report of a run (spec 2.15): goals, summaries of done tasks, problems, cost. Code writes it, without a model
 //! call.
 
-use crate::fence::fence;
+use std::collections::BTreeMap;
+
+use crate::fence::{closed, fence};
 use crate::issue::{Issue, Severity};
 use crate::nouns::Slug;
-use crate::record::Outcome;
 use crate::record::words::unsupported_line;
+use crate::record::{CheckEnd, Outcome};
 use crate::run::{Joined, Problem, ProblemKind, RemovedBy, Review, Run, State, TaskPhase, TaskRun};
 use crate::template::TaskResult;
 use crate::visible::readable;
@@ -31,7 +33,7 @@ pub fn report(run: &Run, outcome: Option<Outcome>, of_tree: Option<&TaskResult>)
         run.follow_ups().iter().for_each(|words| text.push_str(&format!("\n{}\n", fence("text", words))));
     }
     if !run.goals().text.trim().is_empty() {
-        text.push_str(&format!("\n## Goals / summary\n\n{}\n", run.goals().text.trim()));
+        text.push_str(&format!("\n## Goals / summary\n\n{}\n", closed(run.goals().text.trim())));
     }
     text.push_str(&joined(run, outcome));
     let mut done: Vec<&TaskRun> = run.tasks().filter(|task| task.state() == State::Done).collect();
@@ -60,6 +62,10 @@ pub fn report(run: &Run, outcome: Option<Outcome>, of_tree: Option<&TaskResult>)
             text.push_str(&item(problem));
         }
     }
+    let checks: String = failed_checks(run).iter().map(|line| item(line)).collect();
+    if !checks.is_empty() {
+        text.push_str(&format!("\n## Checks that did not pass\n\n{checks}"));
+    }
     text.push_str(&plan_changes(run));
     let kept: String = run.tasks().map(|task| kept(run, task)).collect();
     if !kept.is_empty() {
@@ -87,7 +93,7 @@ pub fn asked_files_words(run: &Run) -> Vec<String> {
 fn joined(run: &Run, outcome: Option<Outcome>) -> String {
     match run.joined().filter(|_| outcome.is_some_and(Outcome::has_answer)) {
         Some(Joined::Answer { text, unsupported }) => {
-            format!("\n## Answer\n\n{}\n{}", text.trim(), not_found(unsupported))
+            format!("\n## Answer\n\n{}\n{}", closed(text.trim()), not_found(unsupported))
         }
         Some(Joined::Failed(why)) => {
             format!("\nWarning: no answer was written from the results ({}).\n", why.trim_end_matches('.'))
@@ -123,6 +129,22 @@ pub fn removals(run: &Run) -> Vec<String> {
         _ => None,
     };
     run.tasks().filter_map(line).collect()
+}
+
+/// The changes on disk whose check did not pass, one line each. Only the last result of each check of a task counts.
+pub fn failed_checks(run: &Run) -> Vec<String> {
+    let of_task = |task: &TaskRun| {
+        let sets = task.applied.iter().filter(|set| !set.reverted);
+        let last: BTreeMap<String, CheckEnd> =
+            sets.filter_map(|set| set.check.as_ref()).map(|check| (check.name.clone(), check.end)).collect();
+        let slug = task.task.slug.clone();
+        last.into_iter().filter_map(move |(name, end)| match end {
+            CheckEnd::Passed => None,
+            CheckEnd::Failed => Some(format!("{slug}: the check {name} failed, and its changes remain")),
+            CheckEnd::NotRun => Some(format!("{slug}: the check {name} did not run, and its changes remain")),
+        })
+    };
+    run.all_tasks().flat_map(of_task).collect()
 }
 
 /// Whether tasks should have changed files, but none did and none could have changed any in another way.
@@ -185,17 +207,17 @@ fn result_of_tree(result: &TaskResult) -> String {
     let mut text = String::from("\n## Result\n");
     let words = result.words();
     if !words.trim().is_empty() {
-        text.push_str(&format!("\n{}\n", words.trim()));
+        text.push_str(&format!("\n{}\n", closed(words.trim())));
     }
     if let Some(error) = &result.error {
-        text.push_str(&format!("\nFailed: {}\n", error.message.trim()));
+        text.push_str(&format!("\nFailed: {}\n", closed(error.message.trim())));
     }
     text
 }
 
 fn result(task: &TaskRun) -> String {
     let Some(result) = task.result() else { return String::new() };
-    let mut text = format!("\n### {}\n\n{}\n", task.task.name, result.summary.trim());
+    let mut text = format!("\n### {}\n\n{}\n", task.task.name, closed(result.summary.trim()));
     text.push_str(&not_found(&result.unsupported));
     for set in &task.applied {
         let files: Vec<&str> = set.changes.files.iter().map(|file| file.path.as_str()).collect();
@@ -213,6 +235,9 @@ fn result(task: &TaskRun) -> String {
     }
     for review in task.reviews() {
         text.push_str(&format!("\n{}\n", review_words(review)));
+    }
+    if result.says_more() {
+        text.push_str(&format!("\nWhole result: tasks/{}.md\n", task.task.slug));
     }
     for detail in &result.details {
         text.push_str(&format!("\nFile: details/{}/{}\n", task.task.slug, detail.filename));
@@ -240,7 +265,7 @@ pub fn review_words(review: &Review) -> String {
 fn kept(run: &Run, task: &TaskRun) -> String {
     let mut text = String::new();
     for part in task.finished_parts() {
-        let summary = part.text(run, task, part.result.summary.trim());
+        let summary = closed(&part.text(run, task, part.result.summary.trim()));
         text.push_str(&format!("\n### {}, {}\n\n{summary}\n", task.task.name, part.title(task)));
         for (_, name) in &part.details {
             text.push_str(&format!("\nFile: details/{}/{name}\n", task.task.slug));

@@ -311,7 +311,8 @@ impl FileChanges<'_> {
             SymbolMatch::None => {
                 let names: Vec<String> = symbols.iter().map(Symbol::name).collect();
                 let allowed = callsheet_core::fuzzy::nearest(path, names.iter().map(String::as_str), 5);
-                Err(Box::new(Issue { allowed, ..issue(IssueCode::SymbolNotFound, "symbol") }))
+                let variant = if allowed.is_empty() { "no-symbols" } else { "symbol" };
+                Err(Box::new(Issue { allowed, ..issue(IssueCode::SymbolNotFound, variant) }))
             }
         }
     }

@@ -13,15 +13,33 @@ use serde_json::{Value, json};
 
 /// The output schema of a tool. `None` if there is no such tool.
 pub(super) fn schema(tool: &str) -> Option<Arc<JsonObject>> {
-    match tool {
-        "plan" => Some(schema_for_output::<Planned>()),
-        "run" => Some(schema_for_output::<NewName>()),
-        "runs" => Some(schema_for_output::<RunList>()),
-        "status" => Some(schema_for_output::<Status>()),
-        "result" => Some(schema_for_output::<RunResult>()),
-        "approve" | "answer" | "resume" | "cancel" | "retry" => Some(schema_for_output::<Done>()),
-        "templates" => Some(schema_for_output::<TemplateList>()),
-        _ => None,
+    let schema = match tool {
+        "plan" => schema_for_output::<Planned>(),
+        "run" => schema_for_output::<NewName>(),
+        "runs" => schema_for_output::<RunList>(),
+        "status" => schema_for_output::<Status>(),
+        "result" => schema_for_output::<RunResult>(),
+        "approve" | "answer" | "resume" | "cancel" | "retry" => schema_for_output::<Done>(),
+        "templates" => schema_for_output::<TemplateList>(),
+        _ => return None,
+    };
+    let mut schema = Value::Object(Arc::unwrap_or_clone(schema));
+    leave_out_widths(&mut schema);
+    schema.as_object().cloned().map(Arc::new)
+}
+
+/// Removes formats such as `uint32`. JSON Schema has none for numbers, and programs warn about unknown ones.
+fn leave_out_widths(schema: &mut Value) {
+    match schema {
+        Value::Object(keys) => {
+            let is_text = keys.get("type").is_some_and(|of| of == "string");
+            if !is_text && keys.get("format").is_some_and(Value::is_string) {
+                keys.remove("format");
+            }
+            keys.values_mut().for_each(leave_out_widths);
+        }
+        Value::Array(all) => all.iter_mut().for_each(leave_out_widths),
+        _ => {}
     }
 }
 

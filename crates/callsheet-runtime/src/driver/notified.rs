@@ -49,7 +49,7 @@ pub(crate) fn prompts_changed(services: &Services, run: &Run) -> Option<Event> {
 pub(crate) fn limits_near(run: &Run) -> Vec<Event> {
     let near = run.limits_near().into_iter();
     let event = |one: LimitUse| {
-        let limit = one.limit.name().to_owned();
+        let limit = one.name.to_owned();
         events::LimitNear { task: one.task, limit, used: one.used, max: one.max }.into()
     };
     near.map(event).collect()

@@ -108,7 +108,8 @@ fn anchor(text: String, facts: &FileFacts, checking: &mut Checking<'_>) -> Optio
         return Some(Fragment::Anchor(text));
     }
     let code = if is_markdown(&facts.path) { IssueCode::AnchorMissing } else { IssueCode::SymbolNotFound };
-    checking.refuse(code, "file", &text, anchors.iter().map(String::as_str));
+    let variant = if anchors.is_empty() { "none" } else { "file" };
+    checking.refuse(code, variant, &text, anchors.iter().map(String::as_str));
     None
 }
 

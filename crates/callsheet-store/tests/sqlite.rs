@@ -186,11 +186,10 @@ fn a_file_size_limit_is_full_and_records_nothing() {
 #[test]
 fn a_reused_process_id_does_not_keep_a_lock() {
     let world = world();
-    let store = world.store();
     let run = RunId::new("reused");
-    store.lock(&run).unwrap();
+    world.store().lock(&run).unwrap();
     world.raw().execute("UPDATE locks SET start = 'another-boot/17'", []).unwrap();
-    store.lock(&run).unwrap();
+    world.store().lock(&run).unwrap();
 }
 
 #[test]

@@ -114,8 +114,8 @@ fn a_form_with_two_required_values_is_answered_on_the_screen() {
 fn a_task_that_ran_out_of_time_names_the_call_at_work() {
     let garden = garden(&["hang"], "", &["hang"]);
     confirm(&garden);
-    let run = ["run", "--sheet", "work.md", "--approval", "never", "--set", "limits.timeout_seconds=2"];
-    let ended = garden.expect(5, &run);
+    let limits = ["--set", "limits.timeout_seconds=2", "--set", "iterate=never"];
+    let ended = garden.expect(5, &[&["run", "--sheet", "work.md", "--approval", "never"], &limits[..]].concat());
     assert!(ended.err.contains("it ran out of time while shed__hang ran"), "{}", ended.err);
     assert!(garden.run_file("report.md").contains("it ran out of time while shed__hang ran"));
 }

@@ -179,6 +179,7 @@ fn the_advice_after_the_limit_of_a_day_names_it() {
     let run = ["run", "--sheet", "work.md", "--set", "limits.day_cost_usd=0.05", "--set", "limits.max_cost_usd=0.09"];
     let ended = garden.expect(6, &run);
     assert!(ended.err.contains("day_cost_usd is used up"), "{}", ended.err);
+    assert!(ended.err.contains("limit day_cost_usd: ") && !ended.err.contains("limit max_cost_usd"), "{}", ended.err);
     assert!(ended.err.contains("--set limits.day_cost_usd=N"), "{}", ended.err);
     let why = garden.expect(0, &["show", "--why"]).out;
     assert!(why.contains("--set limits.day_cost_usd=N"), "{why}");

@@ -40,6 +40,17 @@ fn documents_are_shown_as_markdown() {
     assert!(folder.contains("Second page.") && folder.contains("| Crane |"), "{folder}");
 }
 
+/// covers: 5.4, 5.5
+#[test]
+fn a_link_into_a_file_without_headings_names_no_list() {
+    let garden = TestProject::scripted(REPLY);
+    garden.write("docs/plan.md", "No heading.\n");
+    garden.write("work.md", SHEET.replace("LINK", "[Plan](docs/plan.md#page=2)"));
+    let checked = garden.call(&["sheet", "check", "work.md"]);
+    assert!(checked.out.contains("has no headings to link to"), "{}", checked.out);
+    assert!(!checked.out.contains("use one of"), "{}", checked.out);
+}
+
 /// A document without a text that can be read is told before any call.
 ///
 /// covers: 5.4

@@ -109,6 +109,17 @@ fn a_form_with_two_required_values_is_answered_on_the_screen() {
     assert!(last_prompt(&garden).contains("Ana brings 20 litres"));
 }
 
+/// covers: 10.10, 12.6
+#[test]
+fn a_task_that_ran_out_of_time_names_the_call_at_work() {
+    let garden = garden(&["hang"], "", &["hang"]);
+    confirm(&garden);
+    let limits = ["--set", "limits.timeout_seconds=2", "--set", "iterate=never"];
+    let ended = garden.expect(5, &[&["run", "--sheet", "work.md", "--approval", "never"], &limits[..]].concat());
+    assert!(ended.err.contains("it ran out of time while shed__hang ran"), "{}", ended.err);
+    assert!(garden.run_file("report.md").contains("it ran out of time while shed__hang ran"));
+}
+
 /// covers: 13.4
 #[test]
 fn a_question_is_declined_by_a_person_or_because_nobody_is_there() {

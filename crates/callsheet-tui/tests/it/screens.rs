@@ -168,7 +168,7 @@ fn the_first_screen() {
     home.paste("water the\nbed");
     home.press(key(KeyCode::Char('s')));
     screens += &drawn(&home);
-    assert_eq!(home.press(key(KeyCode::Enter)), Some(Wish::Request("water the beds".to_owned())));
+    assert_eq!(home.press(key(KeyCode::Enter)), Some(Wish::Request("water the\nbeds".to_owned())));
     home.press(key(KeyCode::Esc));
     assert_eq!(home.press(key(KeyCode::Esc)), Some(Wish::Leave));
     let path = crate::stage::folder().join("screens/home.txt");

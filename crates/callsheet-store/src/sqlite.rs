@@ -21,6 +21,9 @@ use crate::rows::{FactRow, columns_of, key_of, length, signed, unsigned};
 use crate::staged::Staged;
 use crate::summary::Columns;
 
+/// The token of a lock, and the process that has it.
+type Holder = (String, Owner);
+
 /// The store of a project, in `callsheet.db` in a separate folder.
 ///
 /// Writing and reading use separate connections, so that a viewer that reads a long log does not delay the run. Once
@@ -189,7 +192,7 @@ impl SqliteStore {
         }
     }
 
-    fn holder(&self, connection: &Connection, run: &RunId) -> Result<Option<(String, Owner)>, StoreFault> {
+    fn holder(&self, connection: &Connection, run: &RunId) -> Result<Option<Holder>, StoreFault> {
         connection
             .prepare_cached("SELECT token, pid, start, host FROM locks WHERE run = ?1")
             .and_then(|mut statement| {
@@ -235,7 +238,7 @@ impl SqliteStore {
 impl Store for SqliteStore {
     fn runs(&self) -> Result<Vec<RunSummary>, StoreFault> {
         let connection = self.reading();
-        let rows: Vec<(String, Columns, Option<(String, Owner)>)> = connection
+        let rows: Vec<(String, Columns, Option<Holder>)> = connection
             .prepare_cached(
                 "SELECT r.request, r.started_at, r.changed_at, r.facts, r.outcome, r.cost_usd, r.run, l.pid, l.start, l.host, l.token \
                  FROM runs r LEFT JOIN locks l ON l.run = r.run \
@@ -254,8 +257,8 @@ impl Store for SqliteStore {
                     .collect()
             })
             .map_err(|e| self.fault(&e))?;
-        let at_work = |(token, owner): &(String, Owner)| self.held.life(token, owner) == Life::MayRun;
-        let summary = |(run, columns, owner): (String, Columns, Option<(String, Owner)>)| RunSummary {
+        let at_work = |(token, owner): &Holder| self.held.life(token, owner) == Life::MayRun;
+        let summary = |(run, columns, owner): (String, Columns, Option<Holder>)| RunSummary {
             run: RunId::new(run),
             request: columns.request,
             started_at: columns.started_at,

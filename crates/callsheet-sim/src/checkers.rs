@@ -216,7 +216,8 @@ impl Witness {
         let events::ToolFinished { task, run, call, record, .. } = finished;
         let key = (task.clone(), run.clone(), call.clone(), self.epoch(task));
         match record {
-            ToolRecord::Cut => {}
+            // A task that continues makes the call again.
+            ToolRecord::Cut | ToolRecord::Output { timed_out: true, .. } => {}
             // The call goes on with the answer.
             ToolRecord::Midway(_) => {
                 self.started_once.remove(&key);

@@ -139,7 +139,8 @@ impl People {
 /// Whether something was done for the execution.
 fn is_touched(task: &TaskRun) -> bool {
     let touched = |exec: &Execution| {
-        !exec.calls.is_empty() || !exec.turns.is_empty() || exec.result().is_some() || exec.attempts.attempt > 1
+        let asked = exec.attempts.attempt > 1 || exec.attempts.communication;
+        asked || !exec.calls.is_empty() || !exec.turns.is_empty() || exec.result().is_some()
     };
     task.runs.iter().any(touched)
 }

@@ -139,7 +139,7 @@ impl People {
 /// Whether something was done for the execution.
 fn is_touched(task: &TaskRun) -> bool {
     let touched = |exec: &Execution| {
-        let asked = exec.attempts.attempt > 1 || exec.attempts.communication;
+        let asked = exec.attempts.attempt > 1 || exec.attempts.counted;
         asked || !exec.calls.is_empty() || !exec.turns.is_empty() || exec.result().is_some()
     };
     task.runs.iter().any(touched)

@@ -4,7 +4,7 @@ use crate::nouns::Slug;
 
 use super::Run;
 use super::changes::ChangeSets;
-use super::execution::{Execution, ExecutionPhase, ToolRun, ToolState};
+use super::execution::{AppliedSet, Execution, ExecutionPhase, ToolOutput, ToolRun, ToolState};
 use super::state::{State, Stopwatch};
 use super::task::{ExecutionStage, TaskRun};
 use super::task_change::TaskChange;
@@ -23,7 +23,8 @@ impl AfterLimit<'_> {
         task.clock = Stopwatch::default();
         task.execution = ExecutionStage::OnHold;
         let is_handler = task.is_handler();
-        task.runs.iter_mut().for_each(|exec| go_on(exec, slug, changes, is_handler));
+        let TaskRun { runs, applied, .. } = task;
+        runs.iter_mut().for_each(|exec| go_on(exec, slug, (changes, applied), is_handler));
         let asks = Unended(self.0).timed_out(slug);
         let task = self.0.tasks.get_mut(slug).into_iter();
         let calls = task.flat_map(|task| &mut task.runs).flat_map(|exec| &mut exec.calls);
@@ -32,8 +33,9 @@ impl AfterLimit<'_> {
     }
 }
 
-/// Continues an execution. Changes that were dropped when its task failed are proposed again.
-fn go_on(exec: &mut Execution, slug: &Slug, changes: &ChangeSets, is_handler: bool) {
+/// Continues an execution. Changes that were dropped when its task failed are proposed again. Those that were applied
+/// after that stay.
+fn go_on(exec: &mut Execution, slug: &Slug, (changes, applied): (&ChangeSets, &[AppliedSet]), is_handler: bool) {
     let has_changes = changes.of_execution(slug, &exec.id).next().is_some();
     let continues = match exec.phase {
         ExecutionPhase::Working => false,
@@ -46,8 +48,13 @@ fn go_on(exec: &mut Execution, slug: &Slug, changes: &ChangeSets, is_handler: bo
         exec.phase = ExecutionPhase::Working;
         (exec.attempts.attempt, exec.attempts.communication) = (1, false);
     }
-    for call in exec.calls.iter_mut().filter(|call| !has_changes && matches!(call.state, ToolState::Staged(_))) {
-        call.state = ToolState::Queued;
+    for call in &mut exec.calls {
+        let ToolState::Staged(set) = call.state else { continue };
+        if applied.iter().any(|one| (&one.run, one.set, one.reverted) == (&exec.id, set, false)) {
+            call.state = ToolState::Done(ToolOutput::Applied { set });
+        } else if !has_changes {
+            call.state = ToolState::Queued;
+        }
     }
 }
 

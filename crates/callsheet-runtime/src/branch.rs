@@ -270,8 +270,8 @@ impl<'a> Git<'a> {
     }
 
     /// Commits what a change set changed, and nothing else. Leaves out files that git ignores and files without a
-    /// difference. If no file remains, makes no commit. Returns the files that contain other changes of the same or adjacent lines,
-    /// which the commit contains too.
+    /// difference. If no file remains, makes no commit. Returns the files that contain other changes of the same or
+    /// adjacent lines, which the commit contains too.
     fn commit(&self, applied: &AppliedSet, message: &str, store: &dyn Store) -> Result<Vec<String>, BranchFault> {
         let paths = applied.changes.files.iter().map(|file| file.path.as_str());
         let words = ["ls-files", "--cached", "--others", "--exclude-standard", "-z", "--"];

@@ -161,8 +161,8 @@ impl RunServer {
         reply(&Planned { run: run.to_string(), sheet: self.runs.sheet(&view).map_err(words)? })
     }
 
-    /// The run that the program wants to stop, resume or retry. A program that may not approve can steer only the runs that
-    /// it started. `command` is the person's.
+    /// The run that the program wants to stop, resume or retry. A program that may not approve can steer only the runs
+    /// that it started. `command` is the person's.
     fn steered(&self, run: &str, command: &str) -> Result<RunId, String> {
         let run = self.found(run)?.run;
         let is_own = self.own.lock().unwrap_or_else(PoisonError::into_inner).contains(&run);
